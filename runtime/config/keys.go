@@ -1,0 +1,306 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Scope says how far a project's own file may set a key.
+type Scope int
+
+// The scopes. "Free" ones hold even before the project is trusted.
+const (
+	ScopeUser      Scope = iota // never from a project file
+	ScopeTrust                  // once the project is trusted
+	ScopeFree                   // always
+	ScopeFreeTrue               // free to set true, otherwise the user's
+	ScopeFreeFalse              // free to set false, trust to set true
+	ScopeFreeLower              // free to lower, otherwise the user's
+)
+
+// A Kind is the type of a setting's value.
+type Kind int
+
+// The kinds, with the Go type a value has.
+const (
+	String   Kind = iota // string
+	Bool                 // bool
+	Int                  // int64
+	Number               // float64
+	Duration             // time.Duration
+	List                 // []string
+)
+
+// A Key declares one setting. The table below is the only place where one is
+// declared; flags, environment, files, documentation and checks follow from it.
+type Key struct {
+	Name    string   // "sandbox.provider"
+	Paths   []string // where it stands in a file; the first is what `config set` writes
+	Env     []string // environment variables, the first wins
+	Flag    string   // long flag without dashes; empty: none
+	Kind    Kind
+	Default any // nil: none
+	Scope   Scope
+	Enum    []string
+	Min     float64 // of Int, Number, and Duration in seconds
+	Max     float64 // 0: no limit
+	Joins   bool    // lists of all layers together
+	Help    string
+}
+
+// Keys lists every setting.
+func Keys() []Key {
+	const day = 24 * 3600
+	return []Key{
+		{Name: "sandbox.provider", Paths: []string{"sandboxes.default", "sandboxes.provider"}, Env: []string{"TALKOPS_SANDBOX_PROVIDER", "SANDBOX_PROVIDER"}, Flag: "sandbox", Default: "local", Scope: ScopeTrust, Help: "which sandbox is used"},
+		{Name: "sandbox.id", Paths: []string{"sandboxes.sandbox_id"}, Env: []string{"TALKOPS_SANDBOX_ID"}, Flag: "sandbox-id", Scope: ScopeUser, Help: "attach to this running sandbox and leave it running"},
+		{Name: "sandbox.snapshot_name", Paths: []string{"sandboxes.snapshot_name"}, Env: []string{"TALKOPS_SANDBOX_SNAPSHOT"}, Flag: "sandbox-snapshot-name", Scope: ScopeTrust, Help: "prebuilt snapshot (langsmith) or blueprint (runloop)"},
+		{Name: "sandbox.setup_script_path", Paths: []string{"sandboxes.setup_script_path"}, Env: []string{"TALKOPS_SANDBOX_SETUP_SCRIPT"}, Flag: "sandbox-setup", Scope: ScopeTrust, Help: "script that runs in the sandbox right after it starts"},
+		{Name: "sandbox.sync_workspace", Paths: []string{"sandboxes.sync_workspace"}, Env: []string{"TALKOPS_SANDBOX_SYNC_WORKSPACE"}, Kind: Bool, Default: true, Scope: ScopeFreeFalse, Help: "upload the project when a session starts"},
+		{Name: "sandbox.image", Paths: []string{"sandboxes.image"}, Env: []string{"TALKOPS_SANDBOX_IMAGE"}, Scope: ScopeTrust, Help: "base image, where the provider takes one"},
+		{Name: "sandbox.create_timeout", Paths: []string{"sandboxes.create_timeout"}, Env: []string{"TALKOPS_SANDBOX_CREATE_TIMEOUT"}, Kind: Duration, Default: 180 * time.Second, Min: 1, Max: day, Scope: ScopeUser, Help: "time a sandbox has to become ready"},
+		{Name: "sandbox.setup_timeout", Paths: []string{"sandboxes.setup_timeout"}, Env: []string{"TALKOPS_SANDBOX_SETUP_TIMEOUT"}, Kind: Duration, Default: 30 * time.Minute, Min: 1, Max: day, Scope: ScopeTrust, Help: "time for the setup script"},
+		{Name: "sandbox.max_lifetime", Paths: []string{"sandboxes.max_lifetime"}, Env: []string{"TALKOPS_SANDBOX_MAX_LIFETIME"}, Kind: Duration, Default: 4 * time.Hour, Min: 60, Max: 7 * day, Scope: ScopeFreeLower, Help: "the vendor ends a sandbox of ours after this"},
+		{Name: "sandbox.idle_timeout", Paths: []string{"sandboxes.idle_timeout"}, Env: []string{"TALKOPS_SANDBOX_IDLE_TIMEOUT"}, Kind: Duration, Default: 30 * time.Minute, Min: 60, Max: 7 * day, Scope: ScopeFreeLower, Help: "the vendor ends a sandbox of ours unused this long"},
+		{Name: "sandbox.env", Paths: []string{"sandboxes.env"}, Env: []string{"TALKOPS_SANDBOX_ENV"}, Flag: "sandbox-env", Kind: List, Scope: ScopeTrust, Help: "names of variables passed into the sandbox"},
+		{Name: "sandbox.keep", Paths: []string{"sandboxes.keep"}, Flag: "keep-sandbox", Kind: Bool, Default: false, Scope: ScopeUser, Help: "do not delete a fresh sandbox on exit"},
+		{Name: "sandbox.require", Paths: []string{"sandboxes.require"}, Env: []string{"TALKOPS_SANDBOX_REQUIRE"}, Kind: Bool, Default: false, Scope: ScopeFreeTrue, Help: "refuse to run on this computer"},
+		{Name: "sync.include", Paths: []string{"sync.include"}, Kind: List, Scope: ScopeTrust, Help: "take back what the skip list drops"},
+		{Name: "sync.exclude", Paths: []string{"sync.exclude"}, Kind: List, Scope: ScopeFree, Joins: true, Help: "skip more"},
+		{Name: "sync.gitignore", Paths: []string{"sync.gitignore"}, Env: []string{"TALKOPS_SYNC_GITIGNORE"}, Kind: Bool, Default: true, Scope: ScopeFreeTrue, Help: "also skip what git ignores"},
+		{Name: "sync.max_file_bytes", Paths: []string{"sync.max_file_bytes"}, Kind: Int, Default: int64(10 << 20), Min: 1, Scope: ScopeFreeLower, Help: "larger files are skipped"},
+		{Name: "sync.max_total_bytes", Paths: []string{"sync.max_total_bytes"}, Kind: Int, Default: int64(2 << 30), Min: 1, Scope: ScopeFreeLower, Help: "a larger upload is refused"},
+		{Name: "sync.allow_secrets", Paths: []string{"sync.allow_secrets"}, Kind: List, Scope: ScopeUser, Help: "exact exceptions from the secret filter"},
+		{Name: "tools.exec_timeout", Paths: []string{"tools.exec_timeout"}, Env: []string{"TALKOPS_EXEC_TIMEOUT"}, Kind: Duration, Default: 10 * time.Minute, Min: 1, Max: day, Scope: ScopeFreeLower, Help: "deadline of a command when the model gives none"},
+		{Name: "tools.exec_timeout_max", Paths: []string{"tools.exec_timeout_max"}, Kind: Duration, Default: time.Hour, Min: 1, Max: day, Scope: ScopeFreeLower, Help: "most the model may ask for"},
+		{Name: "tools.output_bytes", Paths: []string{"tools.output_bytes"}, Kind: Int, Default: int64(40000), Min: 1000, Max: 1 << 20, Scope: ScopeFree, Help: "command output shown to the model, per stream"},
+		{Name: "model.default", Paths: []string{"model.default"}, Env: []string{"TALKOPS_MODEL"}, Flag: "model", Scope: ScopeTrust, Help: "the model, as provider:name"},
+		{Name: "run.max_turns", Paths: []string{"run.max_turns"}, Env: []string{"TALKOPS_MAX_TURNS"}, Flag: "max-turns", Kind: Int, Default: int64(50), Min: 1, Max: 100000, Scope: ScopeFreeLower, Help: "model calls per run"},
+		{Name: "run.timeout", Paths: []string{"run.timeout"}, Env: []string{"TALKOPS_TIMEOUT"}, Flag: "timeout", Kind: Duration, Min: 1, Scope: ScopeFreeLower, Help: "wall clock of a headless run"},
+		{Name: "run.max_cost_usd", Paths: []string{"run.max_cost_usd"}, Env: []string{"TALKOPS_MAX_COST_USD"}, Flag: "max-cost-usd", Kind: Number, Min: 0, Scope: ScopeFreeLower, Help: "the run stops before it costs more"},
+		{Name: "run.output", Paths: []string{"run.output"}, Flag: "output", Default: "text", Enum: []string{"text", "json", "stream-json"}, Scope: ScopeUser, Help: "form of a headless run's output"},
+		{Name: "approval.mode", Paths: []string{"approval.mode"}, Env: []string{"TALKOPS_APPROVAL_MODE"}, Enum: []string{"manual", "yolo"}, Scope: ScopeUser, Help: "who decides about tool calls"},
+	}
+}
+
+// Lookup finds a key by its name or by a path in the file.
+func Lookup(name string) (Key, bool) {
+	for _, k := range Keys() {
+		if k.Name == name {
+			return k, true
+		}
+		for _, p := range k.Paths {
+			if p == name {
+				return k, true
+			}
+		}
+	}
+	return Key{}, false
+}
+
+// Parse reads a value as it is written on the command line or in the environment.
+func (k Key) Parse(text string) (any, error) {
+	switch k.Kind {
+	case Bool:
+		switch strings.ToLower(text) {
+		case "true", "1", "yes", "on":
+			return true, nil
+		case "false", "0", "no", "off":
+			return false, nil
+		}
+		return nil, fmt.Errorf("%q is not a yes or no: use true or false", text)
+	case Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a whole number", text)
+		}
+		return k.check(n)
+	case Number:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%q is not a number", text)
+		}
+		return k.check(f)
+	case Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a duration: use a form like 90s, 10m or 2h", text)
+		}
+		return k.check(d)
+	case List:
+		var list []string
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				list = append(list, item)
+			}
+		}
+		return list, nil
+	}
+	return k.check(text)
+}
+
+// decode reads a value as TOML gave it.
+func (k Key) decode(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if k.Kind == String || k.Kind == Duration {
+			return k.Parse(v)
+		}
+	case bool:
+		if k.Kind == Bool {
+			return v, nil
+		}
+	case int64:
+		switch k.Kind {
+		case Int:
+			return k.check(v)
+		case Number:
+			return k.check(float64(v))
+		}
+	case float64:
+		if k.Kind == Number {
+			return k.check(v)
+		}
+	case []any:
+		if k.Kind == List {
+			list := make([]string, len(v))
+			for i, item := range v {
+				s, ok := item.(string)
+				if !ok {
+					return nil, fmt.Errorf("item %d is not a string", i+1)
+				}
+				list[i] = s
+			}
+			return list, nil
+		}
+	}
+	return nil, fmt.Errorf("%v is not %s", v, k.Kind)
+}
+
+func (k Kind) String() string {
+	return [...]string{"a string", "a boolean", "a whole number", "a number", `a duration like "10m"`, "a list of strings"}[k]
+}
+
+// check holds v to the key's limits.
+func (k Key) check(v any) (any, error) {
+	var n float64
+	unit := ""
+	switch v := v.(type) {
+	case string:
+		if len(k.Enum) == 0 {
+			return v, nil
+		}
+		for _, e := range k.Enum {
+			if v == e {
+				return v, nil
+			}
+		}
+		return nil, fmt.Errorf("%q is not one of: %s", v, strings.Join(k.Enum, ", "))
+	case int64:
+		n = float64(v)
+	case float64:
+		n = v
+	case time.Duration:
+		n, unit = v.Seconds(), " seconds"
+	}
+	if n < k.Min || k.Max > 0 && n > k.Max {
+		if k.Max > 0 {
+			return nil, fmt.Errorf("%v is out of range: %v to %v%s", v, k.Min, k.Max, unit)
+		}
+		return nil, fmt.Errorf("%v is out of range: at least %v%s", v, k.Min, unit)
+	}
+	return v, nil
+}
+
+// Format writes v as it is shown, and as `config set` takes it.
+func Format(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []string:
+		return strings.Join(v, ",")
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// narrows reports whether an untrusted project may put v in place of old.
+func (k Key) narrows(v, old any) bool {
+	switch k.Scope {
+	case ScopeFree:
+		return true
+	case ScopeFreeTrue:
+		return v == true
+	case ScopeFreeFalse:
+		return v == false
+	case ScopeFreeLower:
+		return old == nil || less(v, old)
+	}
+	return false
+}
+
+func less(a, b any) bool {
+	switch a := a.(type) {
+	case int64:
+		return a <= b.(int64)
+	case float64:
+		return a <= b.(float64)
+	case time.Duration:
+		return a <= b.(time.Duration)
+	}
+	return false
+}
+
+// nearest returns the word closest to name if it is close enough to be meant.
+func nearest(name string, words []string) string {
+	best, at := "", 3
+	for _, w := range words {
+		if d := distance(name, w); d < at {
+			best, at = w, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits, swaps of neighbours included, between a and b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// prefixes returns every key path and each of its parents' tables.
+func tables() map[string]bool {
+	t := map[string]bool{}
+	for _, k := range Keys() {
+		for _, p := range k.Paths {
+			for d := path.Dir(strings.ReplaceAll(p, ".", "/")); d != "."; d = path.Dir(d) {
+				t[strings.ReplaceAll(d, "/", ".")] = true
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,136 @@
+// Package registry finds providers by name and resolves the settings they
+// declare.
+package registry
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// A Registry is the providers that can be chosen, in the order they are shown.
+type Registry []sandbox.Provider
+
+// Names lists the providers' names.
+func (r Registry) Names() []string {
+	names := make([]string, len(r))
+	for i, p := range r {
+		names[i] = p.Describe().Name
+	}
+	return names
+}
+
+// Find returns the provider of that name, or nil.
+func (r Registry) Find(name string) sandbox.Provider {
+	for _, p := range r {
+		if p.Describe().Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// A SetupError says why a provider cannot be used as it is set up on this
+// computer. No network traffic was needed to know.
+type SetupError struct {
+	Text   string // "Daytona needs an API key"
+	SignIn string // what to do
+}
+
+func (e *SetupError) Error() string {
+	if e.SignIn == "" {
+		return e.Text
+	}
+	return e.Text + ": " + e.SignIn
+}
+
+// Settings resolves what the provider declares from the environment, and checks
+// that somebody is signed in and that endpoints are safe to send a credential
+// to. The error is a *SetupError.
+func Settings(d sandbox.Description, getenv func(string) (string, bool)) (map[string]string, error) {
+	values := d.Values(Prefixed(getenv))
+	for _, s := range d.Settings {
+		if v := values[s.Key]; s.URL && v != "" {
+			if err := safeURL(v); err != nil {
+				return nil, &SetupError{Text: fmt.Sprintf("%s is %q: %v", strings.Join(s.Env, " or "), v, err)}
+			}
+		}
+	}
+	if _, ok := d.Login(values); !ok {
+		return nil, notSignedIn(d, values)
+	}
+	return values, nil
+}
+
+// Prefixed looks up TALKOPS_NAME before NAME. A prefixed variable that is set but
+// empty switches the plain one off.
+func Prefixed(getenv func(string) (string, bool)) func(string) string {
+	return func(name string) string {
+		if !strings.HasPrefix(name, "TALKOPS_") {
+			if v, set := getenv("TALKOPS_" + name); set {
+				return v
+			}
+		}
+		v, _ := getenv(name)
+		return v
+	}
+}
+
+// notSignedIn names the missing half of a login that was begun, else the way to
+// sign in.
+func notSignedIn(d sandbox.Description, values map[string]string) error {
+	for _, login := range d.Logins {
+		missing := login.Missing(values)
+		if len(missing) == len(login) || len(login) == 1 {
+			continue
+		}
+		var have, want []string
+		for _, key := range login {
+			s, _ := d.Setting(key)
+			name := key
+			if len(s.Env) > 0 {
+				name = s.Env[0]
+			}
+			if values[key] == "" {
+				want = append(want, name)
+			} else {
+				have = append(have, name)
+			}
+		}
+		return &SetupError{Text: fmt.Sprintf("%s: %s is set but %s is not", d.Title, strings.Join(have, ", "), strings.Join(want, ", "))}
+	}
+	return &SetupError{Text: d.Title + " is not signed in", SignIn: d.SignIn}
+}
+
+// safeURL refuses an endpoint that would carry a credential in the clear.
+func safeURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("it is not a URL")
+	}
+	if u.User != nil {
+		return fmt.Errorf("it must not hold a user or password")
+	}
+	if u.Scheme == "https" {
+		return nil
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); u.Scheme == "http" && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("an endpoint must be https, except on loopback")
+}
+
+// Secrets lists the values among a provider's settings that must never be shown.
+func Secrets(d sandbox.Description, values map[string]string) []string {
+	var secrets []string
+	for _, s := range d.Settings {
+		if v := values[s.Key]; s.Secret && v != "" {
+			secrets = append(secrets, v)
+		}
+	}
+	return secrets
+}
