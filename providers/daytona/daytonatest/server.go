@@ -1,0 +1,391 @@
+// Package daytonatest is Daytona in one process: both planes of its API over
+// HTTP, with a private directory and real processes for every sandbox. Sandboxes
+// report their true directories, so commands and file calls agree.
+package daytonatest
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Config sets up a Server. The zero value is useful.
+type Config struct {
+	Key        string           // the API key that is accepted; empty is "test-key"
+	StartDelay time.Duration    // how long a sandbox is creating or starting
+	StopDelay  time.Duration    // how long a sandbox is stopping or destroying
+	Now        func() time.Time // the clock of lifetimes; nil is time.Now
+}
+
+// A Server is the emulated service. It is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	listener net.Listener
+	http     *http.Server
+	done     chan struct{}
+
+	mu       sync.Mutex
+	boxes    []*box
+	requests []Request
+	faults   []*Fault
+	behave   Behaviour
+	last     int
+}
+
+// A Request is one line of the request log.
+type Request struct {
+	Op     string // the operation as Fault.Op names it; empty if unknown
+	Method string
+	Path   string // with query
+	Header http.Header
+	Body   string // of JSON requests
+	Status int    // 0 while it runs
+}
+
+// A Behaviour is what is wrong with the whole service. The zero value is health.
+type Behaviour struct {
+	EndIn         string // sandboxes end in this state instead of started: "build_failed", "error", "stopped"
+	NeverReady    bool   // sandboxes stay in creating
+	StuckDestroy  bool   // deleted sandboxes stay in destroying; deleting again is 409
+	BusyDeletes   int    // so many deletions are refused with "State change in progress"
+	IgnoreRange   bool   // downloads answer 200 with the whole file
+	ExpiredKey    bool   // the key is refused
+	NoExitStatus  bool   // execute leaves out the exit code
+	EmptyFileErrs bool   // file errors have no body, as with older daemons
+}
+
+// A Fault is what happens to some requests of one operation. The operations are
+// create, get, list, delete, start, stop, execute, work-dir, session-create,
+// session-exec, session-get, session-delete, command, logs, upload, download and
+// others named like their route.
+type Fault struct {
+	Op    string
+	Times int // how many requests it meets; 0 is one, negative all
+	Skip  int // how many pass before
+
+	Status int // answer this without doing anything
+	Body   string
+	Header map[string]string
+
+	Hang bool  // never answer; nothing is done
+	Late bool  // do it, but cut the connection instead of answering
+	Hold bool  // do it, but answer only when the client has gone
+	Cut  int64 // cut the connection after so many bytes of the body
+}
+
+// Start starts a server on a loopback port. Close ends it.
+func Start(cfg Config) (*Server, error) {
+	cfg.Key = cmp.Or(cfg.Key, "test-key")
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, listener: listener, done: make(chan struct{})}
+	s.http = &http.Server{Handler: s.routes()}
+	go s.http.Serve(listener)
+	return s, nil
+}
+
+// New starts a server that ends with the test. At most one Config may be given.
+func New(tb testing.TB, cfg ...Config) *Server {
+	tb.Helper()
+	s, err := Start(append(cfg, Config{})[0])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Close ends every sandbox and the server.
+func (s *Server) Close() {
+	select {
+	case <-s.done:
+		return
+	default:
+		close(s.done)
+	}
+	s.http.Close()
+	s.mu.Lock()
+	boxes := slices.Clone(s.boxes)
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, b := range boxes {
+		wg.Go(b.end)
+	}
+	wg.Wait()
+}
+
+// URL returns the address of the control plane, for the setting api_url.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/api" }
+
+// Key returns the API key that is accepted.
+func (s *Server) Key() string { return s.cfg.Key }
+
+// Settings returns what a Spec needs to reach the server.
+func (s *Server) Settings() map[string]string {
+	return map[string]string{"api_key": s.Key(), "api_url": s.URL()}
+}
+
+// Inject makes the next requests of f.Op fail.
+func (s *Server) Inject(f Fault) {
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &f)
+}
+
+// Behave sets what is wrong with the whole service.
+func (s *Server) Behave(b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave = b
+}
+
+func (s *Server) behaviour() Behaviour {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.behave
+}
+
+// Requests returns the log of requests of the named operation; empty is all.
+func (s *Server) Requests(op string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Request
+	for _, r := range s.requests {
+		if op == "" || r.Op == op {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// Boxes returns the ids of the sandboxes that are not destroyed or being so.
+func (s *Server) Boxes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, b := range s.boxes {
+		if s.settle(b); b.state != "destroyed" && b.state != "destroying" {
+			ids = append(ids, b.id)
+		}
+	}
+	return ids
+}
+
+// Running returns how many sandboxes have a computer that costs money.
+func (s *Server) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, b := range s.boxes {
+		if s.settle(b); !slices.Contains([]string{"destroyed", "destroying", "stopped", "archived"}, b.state) {
+			n++
+		}
+	}
+	return n
+}
+
+// Sandbox tells what a sandbox was created with and its state, as JSON fields.
+func (s *Server) Sandbox(id string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.find(id); b != nil {
+		return s.show(b)
+	}
+	return nil
+}
+
+// SetState puts a sandbox into a state, ending its processes if it does not run.
+func (s *Server) SetState(id, state string) {
+	s.mu.Lock()
+	b := s.find(id)
+	if b != nil {
+		b.state, b.next = state, ""
+	}
+	s.mu.Unlock()
+	if b != nil && state != "started" {
+		b.halt()
+	}
+}
+
+// Vanish removes a sandbox as if it had never been.
+func (s *Server) Vanish(id string) {
+	s.mu.Lock()
+	b := s.find(id)
+	s.boxes = slices.DeleteFunc(s.boxes, func(x *box) bool { return x == b })
+	s.mu.Unlock()
+	if b != nil {
+		b.end()
+	}
+}
+
+// LoseSessions forgets all sessions of a sandbox, whose processes end.
+func (s *Server) LoseSessions(id string) {
+	s.mu.Lock()
+	b := s.find(id)
+	s.mu.Unlock()
+	if b != nil {
+		b.halt()
+	}
+}
+
+// handle registers an operation: it is logged, its key is checked and faults
+// are applied.
+func (s *Server) handle(mux *http.ServeMux, op, pattern string, f http.HandlerFunc) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		entry := Request{Op: op, Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone()}
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+			body, _ := io.ReadAll(r.Body)
+			entry.Body = string(body)
+			r.Body = io.NopCloser(strings.NewReader(entry.Body))
+		}
+		s.mu.Lock()
+		at := len(s.requests)
+		s.requests = append(s.requests, entry)
+		fault := s.fault(op)
+		expired := s.behave.ExpiredKey
+		s.mu.Unlock()
+
+		out := &response{ResponseWriter: w, cut: -1}
+		defer func() {
+			s.mu.Lock()
+			s.requests[at].Status = out.status
+			s.mu.Unlock()
+		}()
+		if expired || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key && r.URL.Query().Get("DAYTONA_SANDBOX_AUTH_KEY") != s.cfg.Key {
+			refuse(out, r, http.StatusUnauthorized, "UNAUTHORIZED", "Invalid credentials")
+			return
+		}
+		switch {
+		case fault == nil:
+		case fault.Status != 0:
+			for k, v := range fault.Header {
+				out.Header().Set(k, v)
+			}
+			out.WriteHeader(fault.Status)
+			io.WriteString(out, fault.Body)
+			return
+		case fault.Hang:
+			s.hang(r)
+			return
+		case fault.Late, fault.Hold:
+			out.ResponseWriter = silent{}
+			f(out, r)
+			if fault.Hold {
+				s.hang(r)
+			}
+			panic(http.ErrAbortHandler)
+		default:
+			out.cut = fault.Cut
+		}
+		f(out, r)
+	})
+}
+
+// hang waits until the client or the server has gone. The body is read so that
+// the former is noticed.
+func (s *Server) hang(r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	select {
+	case <-r.Context().Done():
+	case <-s.done:
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// fault takes the fault that meets a request of op, if any.
+func (s *Server) fault(op string) *Fault {
+	for _, f := range s.faults {
+		switch {
+		case f.Op != op || f.Times == 0:
+		case f.Skip > 0:
+			f.Skip--
+		default:
+			f.Times--
+			return f
+		}
+	}
+	return nil
+}
+
+// A response counts what is written and can break off.
+type response struct {
+	http.ResponseWriter
+	status int
+	cut    int64 // bytes still allowed; negative is any number
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	if w.cut < 0 {
+		return w.ResponseWriter.Write(p)
+	}
+	k := min(int64(len(p)), w.cut)
+	n, err := w.ResponseWriter.Write(p[:k])
+	w.cut -= int64(n)
+	if w.cut == 0 && err == nil {
+		http.NewResponseController(w.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// Unwrap lets a WebSocket take over the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// silent is a response nobody hears.
+type silent struct{}
+
+func (silent) Header() http.Header         { return http.Header{} }
+func (silent) Write(p []byte) (int, error) { return len(p), nil }
+func (silent) WriteHeader(int)             {}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if v != nil {
+		json.NewEncoder(w).Encode(v)
+	}
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	reply(w, status, map[string]any{
+		"statusCode": status,
+		"message":    message,
+		"error":      http.StatusText(status),
+		"code":       code,
+		"path":       r.URL.Path,
+		"method":     r.Method,
+		"timestamp":  time.Now().UTC().Format(time.RFC3339),
+	})
+}
+
+// number makes the next identity.
+func (s *Server) number(prefix string) string {
+	s.last++
+	return prefix + strconv.Itoa(1000+s.last)
+}

@@ -1,0 +1,319 @@
+package daytona
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/rest"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+const (
+	// openingLabel tells the machine of one Open from another's of the same name.
+	openingLabel = "talkops-opening"
+
+	defaultIdle     = 2 * time.Hour
+	defaultLifetime = 24 * time.Hour
+	deleteAfter     = time.Hour // after it has been stopped
+
+	startWithin = 3 * time.Minute
+	buildWithin = 20 * time.Minute
+	cleanWithin = 30 * time.Second
+	lateWithin  = 10 * time.Second
+)
+
+func random() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// create makes a new sandbox and waits until it answers commands.
+func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	if spec.Snapshot != "" && spec.Image != "" {
+		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "a sandbox starts from a snapshot or from an image, not both")
+	}
+	if ctx.Err() != nil {
+		return nil, rest.Ended(ctx, "create sandbox")
+	}
+	want := creation{
+		Name:     spec.Name,
+		Snapshot: spec.Snapshot,
+		Labels:   map[string]string{},
+		Target:   a.target,
+		AutoStop: minutes(spec.Idle, defaultIdle),
+		AutoDel:  minutes(0, deleteAfter),
+		TTL:      minutes(spec.Lifetime, defaultLifetime),
+	}
+	if want.Name == "" {
+		want.Name = "talkops-" + random()
+	}
+	if spec.Image != "" {
+		if strings.ContainsAny(spec.Image, " \t\r\n") {
+			return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "%q is no image name", spec.Image)
+		}
+		want.Build = &build{Dockerfile: "FROM " + spec.Image + "\n"}
+	}
+	maps.Copy(want.Labels, spec.Labels)
+	want.Labels[openingLabel] = random()
+
+	m, err := a.post(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.ready(ctx, spec, m, want.TTL)
+	if err == nil {
+		return b, nil
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+	defer cancel()
+	if derr := a.destroy(clean, m.ID); derr != nil {
+		return nil, fmt.Errorf("%w; sandbox %s could not be deleted: %w", err, m.ID, derr)
+	}
+	return nil, err
+}
+
+// ready brings the new machine m to where commands run in it.
+func (a *api) ready(ctx context.Context, spec sandbox.Spec, m machine, ttl int) (*box, error) {
+	if m.AutoDestroyAt.IsZero() && !m.CreatedAt.IsZero() {
+		m.AutoDestroyAt = m.CreatedAt.Add(time.Duration(ttl) * time.Minute)
+	}
+	expires := m.AutoDestroyAt
+	if spec.Created != nil {
+		spec.Created(sandbox.Info{Provider: "daytona", ID: m.ID, Expires: expires})
+	}
+	within := startWithin
+	if spec.Image != "" {
+		within = buildWithin
+	}
+	m, err := a.await(ctx, spec, m, within, false)
+	if err != nil {
+		return nil, err
+	}
+	if m.AutoDestroyAt.IsZero() {
+		m.AutoDestroyAt = expires
+	}
+	return a.enter(ctx, spec, m)
+}
+
+// post sends the creation. The name is the caller's or random and the opening
+// label is unique, so after a lost answer the machine is found by its name and
+// known by its label. If post fails or ctx ends, no machine is left.
+func (a *api) post(ctx context.Context, want creation) (machine, error) {
+	type answer struct {
+		m   machine
+		err error
+	}
+	req, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan answer, 1)
+	finished := make(chan struct{})
+	defer func() { stop(); <-finished }()
+	go func() {
+		defer close(finished)
+		var m machine
+		err := a.JSON(req, rest.Request{Op: "create sandbox", Method: "POST", Path: "/sandbox", JSON: want, Retry: rest.Always}, &m)
+		if err == nil && m.ID == "" {
+			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "Daytona's answer has no id"}
+		}
+		done <- answer{m, err}
+	}()
+
+	select {
+	case got := <-done:
+		if got.err == nil {
+			return got.m, nil
+		}
+		switch code := status(got.err); {
+		case code == http.StatusConflict, code == 0, code >= 500:
+			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+			defer cancel()
+			if m, err := a.get(find, want.Name); err == nil && m.Labels[openingLabel] == want.Labels[openingLabel] {
+				return m, nil
+			}
+			if code == http.StatusConflict {
+				return machine{}, &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: "create sandbox", Msg: fmt.Sprintf("the name %s is taken", want.Name), Err: got.err}
+			}
+		}
+		return machine{}, got.err
+	case <-ctx.Done():
+	}
+
+	// The machine may come into being after all: it is awaited a while, by its
+	// answer or by its name, and deleted.
+	ended := rest.Ended(ctx, "create sandbox")
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+	defer cancel()
+	limit := time.NewTimer(lateWithin)
+	defer limit.Stop()
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	ours := func() (string, bool) {
+		m, err := a.get(late, want.Name)
+		return m.ID, err == nil && m.Labels[openingLabel] == want.Labels[openingLabel]
+	}
+	var id string
+	for waiting := true; waiting && id == ""; {
+		select {
+		case got := <-done:
+			waiting = false
+			if id = got.m.ID; id == "" {
+				id, _ = ours()
+			}
+		case <-look.C:
+			id, _ = ours()
+		case <-limit.C:
+			waiting = false
+			id, _ = ours()
+		}
+	}
+	if id != "" {
+		if err := a.destroy(late, id); err != nil {
+			return machine{}, fmt.Errorf("%w; sandbox %s could not be deleted: %w", ended, id, err)
+		}
+	}
+	return machine{}, ended
+}
+
+// attach opens the machine spec.ID, starting it if it is stopped.
+func (a *api) attach(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	m, err := a.get(ctx, spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = a.await(ctx, spec, m, startWithin, true); err != nil {
+		return nil, err
+	}
+	return a.enter(ctx, spec, m)
+}
+
+// await polls m until it is started. A machine that has failed or ended is an
+// error at once; one that is stopped is started if start is set.
+func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, within time.Duration, start bool) (machine, error) {
+	op := "start sandbox " + m.ID
+	limited, cancel := context.WithTimeoutCause(ctx, within, errLate)
+	defer cancel()
+	told := ""
+	delay := 100 * time.Millisecond
+	for begin := time.Now(); ; {
+		switch {
+		case m.State == "started":
+			return m, nil
+		case ending(m.State) && start:
+			return m, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: "the sandbox has been deleted"}
+		case failed(m.State):
+			reason := rest.Clean(m.ErrorReason)
+			if reason == "" {
+				reason = "no reason given"
+			}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, reason)}
+		case stopped(m.State) && start:
+			err := a.JSON(limited, rest.Request{Op: op, Method: "POST", Path: a.path(m.ID, "start"), Retry: rest.Always}, nil)
+			if code := status(err); err != nil && (code != http.StatusConflict && code != http.StatusBadRequest || rest.Quota(err.Error())) {
+				return m, err
+			}
+		case ending(m.State), stopped(m.State):
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "the sandbox is " + m.State + " before it was ready"}
+		}
+		if spec.Progress != nil && m.State != told && m.State != "" {
+			told = m.State
+			spec.Progress("sandbox is " + strings.ReplaceAll(rest.Clean(m.State), "_", " "))
+		}
+		err := rest.Sleep(limited, delay)
+		if err == nil {
+			if time.Since(begin) > 5*time.Second {
+				delay = min(delay*11/10, time.Second)
+			}
+			var next machine
+			if next, err = a.get(limited, m.ID); err == nil {
+				m = next
+				continue
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			ended := rest.Ended(ctx, op)
+			return m, fmt.Errorf("waiting for state started, last seen %s: %w", rest.Clean(m.State), ended)
+		case limited.Err() != nil:
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not started after %v, last seen %s", within, rest.Clean(m.State))}
+		}
+		return m, err
+	}
+}
+
+var errLate = errors.New("the sandbox took too long to start")
+
+// enter makes a Sandbox of the started machine m: it checks that commands run,
+// and finds the working directory and a private one for its own files.
+func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, error) {
+	tools, err := a.toolbox(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{api: a, tools: tools, id: m.ID, env: maps.Clone(spec.Env), expires: m.AutoDestroyAt}
+
+	// The toolbox answers a little later than the state says.
+	limited, cancel := context.WithTimeoutCause(ctx, startWithin, errLate)
+	defer cancel()
+	for n := 1; ; n++ {
+		out, exit, err := b.shell(limited, true, "echo ready")
+		if err == nil && exit == 0 && strings.TrimSpace(out) == "ready" {
+			break
+		}
+		if err == nil {
+			err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "probe sandbox", Msg: fmt.Sprintf("echo ready ended with %d", exit)}
+		}
+		switch sandbox.CodeOf(err) {
+		case sandbox.CodeUnauthenticated, sandbox.CodeGone:
+			return nil, err
+		}
+		if rest.Sleep(limited, min(time.Duration(n)*200*time.Millisecond, 2*time.Second)) != nil {
+			if ctx.Err() != nil {
+				return nil, rest.Ended(ctx, "probe sandbox")
+			}
+			return nil, err
+		}
+	}
+
+	var own struct {
+		Dir string `json:"dir"`
+	}
+	if err := tools.JSON(ctx, rest.Request{Op: "find working directory", Method: "GET", Path: "/work-dir"}, &own); err != nil {
+		return nil, b.explain(ctx, err)
+	}
+	want := spec.Dir
+	if want == "" {
+		want = defaultDir
+	}
+	out, exit, err := b.shell(ctx, true, enterScript, want, own.Dir)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.SplitN(strings.TrimSuffix(out, "\n"), "\n", 3)
+	if exit != 0 || len(lines) != 3 || !strings.HasPrefix(lines[2], "/") {
+		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find working directory", Msg: fmt.Sprintf("the script ended with %d: %s", exit, rest.Clean(out))}
+	}
+	b.run, b.setsid, b.dir = lines[0], lines[1] == "setsid", lines[2]
+	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
+		spec.Progress("working directory is " + rest.Clean(b.dir))
+	}
+	return b, nil
+}
+
+// enterScript prints the private directory, whether there is setsid, and the
+// working directory: $1 if it can be made and written, else $2.
+const enterScript = `r=${TMPDIR:-/tmp}/.talkops-$(id -u)
+mkdir -m 700 "$r" 2>/dev/null
+if [ -L "$r" ] || [ ! -d "$r" ] || [ ! -O "$r" ] || [ ! -w "$r" ]; then
+	r=$(umask 077; mktemp -d "${TMPDIR:-/tmp}/.talkops-XXXXXX") || exit 3
+fi
+(mkdir -p "$1" && cd "$1" && [ -w . ]) 2>/dev/null && cd "$1" || cd "$2" || cd || exit 4
+echo "$r"
+command -v setsid >/dev/null 2>&1 && echo setsid || echo none
+pwd -P`
