@@ -134,8 +134,8 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	if j.setsid {
 		// In a session of its own the command's background children outlive the
-		// toolbox's session. sh forks first: setsid must not be a group leader.
-		program = "sh -c " + sandbox.Quote("setsid "+program+"; exit $?")
+		// toolbox's session.
+		program = "setsid " + program
 	}
 	input := "/dev/null"
 	if cmd.Stdin != nil {
@@ -153,7 +153,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 			j.streams = append(j.streams, s)
 		}
 	}
-	line := fmt.Sprintf("mkdir -p -m 700 %s; ( %s ) >%s 2>%s <%s",
+	// Two shells: the inner becomes the command, the outer waits for it. So setsid
+	// is no group leader, and what a shell says of a killed child is not output.
+	line := fmt.Sprintf("mkdir -p -m 700 %s; ( ( exec %s >%s 2>%s <%s ); exit $? ) >/dev/null 2>&1 </dev/null",
 		sandbox.Quote(j.run), program, sandbox.Quote(outputs[0]), sandbox.Quote(outputs[1]), sandbox.Quote(input))
 
 	// A session that exists already is the one of an earlier attempt.

@@ -291,10 +291,13 @@ func execInSession(w http.ResponseWriter, r *http.Request, b *box, x *session) {
 	id := fmt.Sprintf("cmd-%d", b.commands)
 	b.mu.Unlock()
 	c := &command{id: id, line: body.Command, done: make(chan struct{}), base: filepath.Join(x.dir, id)}
+	if pipe, err := b.machine.Start(machine.Process{Args: []string{"mkfifo", c.base + ".i"}}); err == nil {
+		pipe.Wait()
+	}
 	x.mu.Lock()
 	x.commands = append(x.commands, c)
 	// The pipe is open for reading and writing: its end never comes.
-	_, err := fmt.Fprintf(x.input, "mkfifo '%[1]s.i'; {\n%[2]s\n} <>'%[1]s.i' >'%[1]s.o' 2>'%[1]s.e'; echo \"%[3]s $?\"\n", c.base, body.Command, id)
+	_, err := fmt.Fprintf(x.input, "{\n%[2]s\n} <>'%[1]s.i' >'%[1]s.o' 2>'%[1]s.e'; echo \"%[3]s $?\"\n", c.base, body.Command, id)
 	x.mu.Unlock()
 	if err != nil {
 		refuse(w, r, 500, "INTERNAL_SERVER_ERROR", "failed to write command: broken pipe")
