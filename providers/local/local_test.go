@@ -98,7 +98,7 @@ func TestExecEndsWithItsContext(t *testing.T) {
 			if exit != tt.exit || !errors.Is(err, tt.want) || stdout.String() != "before\n" {
 				t.Errorf("got %d, %v, %q; want %d, %v, before", exit, err, &stdout, tt.exit, tt.want)
 			}
-			exit, _ = sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"sh", "-c", 
+			exit, _ = sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"sh", "-c",
 				`p=$(cat pid); kill -0 "$p" 2>/dev/null && ! grep -q ") Z" "/proc/$p/stat"`}})
 			if exit == 0 {
 				t.Error("the child still runs")

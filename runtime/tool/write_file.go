@@ -1,0 +1,39 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed write_file.md
+var writeFileDoc string
+
+type writeFileArgs struct {
+	FilePath string  `json:"file_path"`
+	Content  *string `json:"content"`
+}
+
+func (s *set) writeFile() Tool {
+	return &function[writeFileArgs]{
+		set: s, name: "write_file", doc: writeFileDoc,
+		params: object(map[string]any{
+			"file_path": property("string", "The file to write."),
+			"content":   property("string", "The whole new content, taken literally."),
+		}, "file_path", "content"),
+		check: func(args writeFileArgs) (call, error) {
+			name, err := s.required("file_path", args.FilePath)
+			if err == nil && args.Content == nil {
+				err = invalid("content is required")
+			}
+			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, run: func(ctx context.Context, _ func(Output)) (Result, error) {
+				defer s.hold(name)()
+				if err := s.sb.WriteFile(ctx, name, strings.NewReader(*args.Content), 0o644); err != nil {
+					return Result{}, err
+				}
+				return Result{Text: fmt.Sprintf("wrote %s (%d bytes)\n", quoted(name), len(*args.Content))}, nil
+			}}, err
+		},
+	}
+}
