@@ -1,0 +1,194 @@
+// Package agent is the loop at the heart of talkops: it asks a model, runs the
+// tools it calls as far as they are approved, and goes on until it answers.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// The ends of a run other than an answer, beside the model's and the sandbox's
+// errors and the context's.
+var (
+	ErrTurns    = errors.New("turn limit reached")
+	ErrBudget   = errors.New("budget exceeded")
+	ErrEmpty    = errors.New("the model gave an empty answer twice")
+	ErrFiltered = errors.New("the model provider withheld the answer")
+	ErrLength   = errors.New("the answer was cut at the model's output limit")
+	ErrRefused  = errors.New("the model went on asking for what is not allowed")
+)
+
+// An Agent works on one conversation. It is not safe for concurrent use.
+type Agent struct {
+	Model      model.Model
+	Tools      []tool.Tool
+	Approver   approval.Approver // nil refuses every call
+	Place      approval.Place    // where the tools work
+	System     string            // see the function System
+	MaxTurns   int               // answers of the model in one Run; 0 is no limit
+	MaxCostUSD float64           // of all Runs; 0 is no limit; models without a price cost nothing
+	Emit       func(Event)       // may be nil
+
+	// History is the conversation so far. Run appends to it, and leaves it such
+	// that another Run can go on, also after an error.
+	History []model.Message
+
+	spent float64
+}
+
+// An Outcome is what a Run came to. It is filled as far as the run went, also
+// beside an error.
+type Outcome struct {
+	Answer  string
+	Turns   int
+	Calls   int // run, not refused
+	Usage   model.Usage
+	CostUSD float64
+	Refused []Refusal
+}
+
+// A Refusal is a tool call that was not allowed.
+type Refusal struct {
+	Tool    string `json:"tool"`
+	Command string `json:"command,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Reason  string `json:"reason"`
+	Person  bool   `json:"needs_person"`            // only because nobody could be asked
+	Later   bool   `json:"allowed_later,omitempty"` // the same action was allowed afterwards
+}
+
+// NeedsPerson reports whether something was left undone that a person would have
+// had to allow.
+func (o Outcome) NeedsPerson() bool {
+	for _, r := range o.Refused {
+		if r.Person && !r.Later {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	emptyNudge = "Your answer was empty. Go on with the task, or say in words what you did and found."
+	cutCalls   = "Not run: your answer reached the output limit, so this call may be incomplete. Send it again in smaller pieces."
+
+	refusedSteps = 3 // in a row with nothing but refusals end a run
+)
+
+// A run is the state of one Run.
+type run struct {
+	*Agent
+	out Outcome
+
+	mu sync.Mutex // orders events and results of calls that run side by side
+}
+
+// Run gives prompt to the model and works until it answers.
+func (a *Agent) Run(ctx context.Context, prompt string) (Outcome, error) {
+	r := &run{Agent: a}
+	a.History = append(a.History, model.Message{Role: model.RoleUser, Text: prompt})
+	err := r.loop(ctx)
+	return r.out, err
+}
+
+func (r *run) loop(ctx context.Context) error {
+	empty, refused := 0, 0
+	for {
+		answer, err := r.ask(ctx)
+		if err != nil {
+			return err
+		}
+		text := strings.TrimSpace(answer.Message.Text)
+		switch {
+		case answer.Finish == model.FinishFilter:
+			return ErrFiltered
+		case text == "" && len(answer.Message.Calls) == 0 && answer.Finish != model.FinishLength:
+			if empty++; empty > 1 {
+				return ErrEmpty
+			}
+			r.History = append(r.History, model.Message{Role: model.RoleUser, Text: emptyNudge})
+			continue
+		}
+		empty = 0
+		if text != "" || len(answer.Message.Calls) > 0 {
+			r.History = append(r.History, answer.Message)
+		}
+		if len(answer.Message.Calls) == 0 {
+			r.out.Answer = text
+			r.emit(Answered{Text: text})
+			if answer.Finish == model.FinishLength {
+				return ErrLength
+			}
+			return nil
+		}
+		r.emit(Step{Text: text})
+		before := len(r.out.Refused)
+		results, err := r.calls(ctx, answer)
+		r.History = append(r.History, model.Message{Role: model.RoleTool, Results: results})
+		if err != nil {
+			return err
+		}
+		if len(r.out.Refused)-before == len(answer.Message.Calls) {
+			if refused++; refused == refusedSteps {
+				return ErrRefused
+			}
+		} else {
+			refused = 0
+		}
+	}
+}
+
+// ask makes one step of the model, if the limits allow one.
+func (r *run) ask(ctx context.Context) (model.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return model.Answer{}, context.Cause(ctx)
+	}
+	if r.MaxTurns > 0 && r.out.Turns >= r.MaxTurns {
+		return model.Answer{}, fmt.Errorf("%w: %d", ErrTurns, r.MaxTurns)
+	}
+	if r.MaxCostUSD > 0 && r.spent >= r.MaxCostUSD {
+		return model.Answer{}, fmt.Errorf("%w: $%.2f of $%.2f", ErrBudget, r.spent, r.MaxCostUSD)
+	}
+	req := model.Request{System: r.System, Messages: r.History}
+	for _, t := range r.Tools {
+		req.Tools = append(req.Tools, model.Tool{Name: t.Name(), Description: t.Description(), Parameters: t.Parameters()})
+	}
+	answer, err := r.Model.Answer(ctx, req, func(d model.Delta) {
+		switch d.Kind {
+		case model.DeltaText:
+			r.emit(Text{Text: d.Text})
+		case model.DeltaReasoning:
+			r.emit(Reasoning{Text: d.Text})
+		case model.DeltaReset:
+			r.emit(Reset{})
+		case model.DeltaRetry:
+			r.emit(Retry{Reason: d.Text, Wait: d.Wait})
+		}
+	})
+	if err != nil {
+		return model.Answer{}, err
+	}
+	r.out.Turns++
+	cost := answer.Usage.Cost(r.Model.Info().Price)
+	r.spent += cost
+	r.out.CostUSD += cost
+	r.out.Usage = r.out.Usage.Add(answer.Usage)
+	r.emit(Used{Turn: r.out.Turns, Usage: answer.Usage, Total: r.out.Usage, CostUSD: r.out.CostUSD})
+	return answer, nil
+}
+
+func (r *run) emit(e Event) {
+	if r.Emit == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Emit(e)
+}

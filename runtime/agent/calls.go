@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+const parallelReads = 4
+
+// calls runs the calls of an answer and returns their results in the same order.
+// Neighbours that only look run side by side; all else runs in turn. There is a
+// result for each call also with an error, which ends the run.
+func (r *run) calls(ctx context.Context, answer model.Answer) ([]model.Result, error) {
+	calls := answer.Message.Calls
+	results := make([]model.Result, len(calls))
+	for i, c := range calls {
+		results[i] = model.Result{CallID: c.ID, Name: c.Name, Text: "Not run: the run ended before.", Failed: true}
+	}
+	if answer.Finish == model.FinishLength {
+		for i, c := range calls {
+			results[i].Text = cutCalls
+			r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: sandbox.CodeInvalidArgument, Text: cutCalls})
+		}
+		return results, nil
+	}
+	for i := 0; i < len(calls); {
+		batch := r.reads(calls[i:])
+		if batch == 0 {
+			if err := r.one(ctx, calls[i], &results[i]); err != nil {
+				return results, err
+			}
+			i++
+			continue
+		}
+		if err := r.together(ctx, calls[i:i+batch], results[i:i+batch]); err != nil {
+			return results, err
+		}
+		i += batch
+	}
+	return results, nil
+}
+
+// reads counts the calls at the front that only look.
+func (r *run) reads(calls []model.Call) int {
+	for i, c := range calls {
+		t := r.tool(c.Name)
+		if t == nil {
+			return i
+		}
+		if plan, err := t.Plan(c.Input); err != nil || plan.Effect != tool.Reads {
+			return i
+		}
+	}
+	return len(calls)
+}
+
+// together runs reads side by side, a few at a time, and returns the error of the
+// first that has one.
+func (r *run) together(ctx context.Context, calls []model.Call, results []model.Result) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(calls))
+	slots := make(chan struct{}, parallelReads)
+	for i := range calls {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = r.one(ctx, calls[i], &results[i])
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one plans, approves and runs a call, and writes what the model is told.
+func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	fail := func(code sandbox.Code, text string) {
+		result.Text, result.Failed = text, true
+		r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: code, Text: text})
+	}
+	t := r.tool(c.Name)
+	if t == nil {
+		fail(sandbox.CodeNotFound, fmt.Sprintf("There is no tool %q. There are %s.", c.Name, strings.Join(r.names(), ", ")))
+		return nil
+	}
+	plan, err := t.Plan(c.Input)
+	if err != nil {
+		fail(sandbox.CodeOf(err), fmt.Sprintf("Not run: %s (%s)", err, sandbox.CodeOf(err)))
+		return nil
+	}
+	allowed, err := r.approve(ctx, c, plan, result)
+	if err != nil || !allowed {
+		return err
+	}
+	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path})
+	start := time.Now()
+	got, err := t.Run(ctx, c.Input, func(o tool.Output) {
+		r.emit(CallOutput{ID: c.ID, Stderr: o.Stderr, Data: string(o.Data)})
+	})
+	if err != nil {
+		code := sandbox.CodeOf(err)
+		result.Text, result.Failed = "It did not end: "+err.Error(), true
+		r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: code, Took: time.Since(start), Text: result.Text})
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	r.mu.Lock()
+	r.out.Calls++
+	r.mu.Unlock()
+	result.Text, result.Failed = got.Text, got.Code != ""
+	result.Media, result.Type = got.Media, got.Type
+	r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: got.Code, Exit: got.Exit, Took: time.Since(start), Text: got.Text})
+	return nil
+}
+
+// approve asks whether a planned call may run, and keeps account of refusals.
+func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result *model.Result) (bool, error) {
+	decision := approval.Decision{Reason: "nothing here may approve it"}
+	if r.Approver != nil {
+		var err error
+		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.Place})
+		if err != nil {
+			return false, fmt.Errorf("approve %s: %w", c.Name, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if decision.Allow {
+		for i, old := range r.out.Refused {
+			if old.Tool == c.Name && old.Command == plan.Command && old.Path == plan.Path {
+				r.out.Refused[i].Later = true
+			}
+		}
+		return true, nil
+	}
+	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Reason: decision.Reason, Person: decision.Person}
+	r.out.Refused = append(r.out.Refused, refusal)
+	result.Text = fmt.Sprintf("Refused: %s. Do not try to reach the same by other means; "+
+		"go on without it if you can, and say in your answer what was not done.", strings.TrimRight(decision.Reason, ". "))
+	result.Failed = true
+	if r.Emit != nil {
+		r.Emit(Refused{ID: c.ID, Refusal: refusal})
+	}
+	return false, nil
+}
+
+func (r *run) tool(name string) tool.Tool {
+	for _, t := range r.Tools {
+		if t.Name() == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func (r *run) names() []string {
+	var names []string
+	for _, t := range r.Tools {
+		names = append(names, t.Name())
+	}
+	return names
+}

@@ -1,0 +1,55 @@
+package headless
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Sequences that steer a terminal: CSI, then the string kinds (OSC, DCS, SOS, PM,
+// APC) up to their end, then the short ones. The C1 forms are single characters.
+var sequences = regexp.MustCompile(
+	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]" +
+		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\n]*(?:\x07|\x1b\\\\|\u009c)" +
+		"|\x1b[ -/]*[0-~]")
+
+// Clean returns s without anything that could steer a terminal or reorder what is
+// read: escape sequences, control characters other than newline and tab, marks of
+// text direction and invisible characters. Line ends become newlines.
+func Clean(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	s = sequences.ReplaceAllString(s, "")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\u200c', r == '\u200d': // joiners spell words and emoji
+			return r
+		case r == '\r', r == '\u2028', r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+var (
+	lineCommand = regexp.MustCompile(`(?m)^(\s*:):`)
+	hashCommand = regexp.MustCompile(`##(vso)?\[`)
+)
+
+// Neutral returns Clean(s) with the marks apart that CI systems take for commands
+// in a log: "::" at the start of a line, "##[" and "##vso[" anywhere.
+func Neutral(s string) string {
+	s = lineCommand.ReplaceAllString(Clean(s), "$1 :")
+	return hashCommand.ReplaceAllString(s, "# #$1[")
+}
+
+// oneLine returns s on one line of at most width characters.
+func oneLine(s string, width int) string {
+	r := []rune(strings.Join(strings.Fields(Neutral(s)), " "))
+	if len(r) > width {
+		r = append(r[:width-1], '…')
+	}
+	return string(r)
+}

@@ -1,0 +1,145 @@
+package headless_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// play prints a small run in a format.
+func play(t *testing.T, set func(*headless.Printer)) (stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	p := &headless.Printer{Out: &out, Err: &err, Place: approval.Place{Provider: "daytona", ID: "sb-1"}}
+	set(p)
+	for _, e := range []agent.Event{
+		agent.Text{Text: "Let me "}, agent.Text{Text: "look."},
+		agent.Step{Text: "Let me look.\n::set-output name=x::y"},
+		agent.CallStarted{ID: "a", Tool: "execute", Effect: tool.Runs, Command: "terraform fmt -check\n##[error]boo"},
+		agent.CallOutput{ID: "a", Data: "main.tf"},
+		agent.CallDone{ID: "a", Tool: "execute", Exit: 1, Took: 1200 * time.Millisecond, Text: "main.tf"},
+		agent.Refused{ID: "b", Refusal: agent.Refusal{Tool: "delete", Path: "/work", Reason: "nobody to ask"}},
+		agent.Text{Text: "All \x1b[31mred\x1b[0m."},
+		agent.Answered{Text: "All \x1b[31mred\x1b[0m."},
+	} {
+		p.Event(e)
+	}
+	r := headless.NewResult(agent.Outcome{Answer: "All \x1b[31mred\x1b[0m.", Turns: 2, CostUSD: 0.01})
+	r.Code, r.Reason, r.Errors = 4, "permission needed", []string{"delete was refused"}
+	if err := p.Finish(r); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), err.String()
+}
+
+func TestTextHasTheAnswerAloneOnStdout(t *testing.T) {
+	stdout, stderr := play(t, func(*headless.Printer) {})
+	if stdout != "All red.\n" {
+		t.Errorf("stdout is %q", stdout)
+	}
+	want := "Let me look.\n: :set-output name=x::y\n" +
+		"→ execute [daytona sb-1] terraform fmt -check # #[error]boo\n  exit 1 in 1.2s\n" +
+		"✗ refused delete /work: nobody to ask\n" +
+		"talkops: delete was refused\npermission needed (exit 4), 2 turns, $0.0100\n"
+	if stderr != want {
+		t.Errorf("stderr is\n%s\nwant\n%s", stderr, want)
+	}
+}
+
+func TestQuietStillTellsRefusalsAndTheEnd(t *testing.T) {
+	_, stderr := play(t, func(p *headless.Printer) { p.Quiet = true })
+	want := "✗ refused delete /work: nobody to ask\ntalkops: delete was refused\npermission needed (exit 4), 2 turns, $0.0100\n"
+	if stderr != want {
+		t.Errorf("stderr is\n%s\nwant\n%s", stderr, want)
+	}
+}
+
+func TestJSONIsOneObject(t *testing.T) {
+	stdout, _ := play(t, func(p *headless.Printer) { p.Format = headless.FormatJSON })
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v in %q", err, stdout)
+	}
+	if r["answer"] != "All red." || r["code"] != 4.0 || r["reason"] != "permission needed" || r["refused"] == nil {
+		t.Errorf("result is %v", r)
+	}
+}
+
+func TestStreamJSONEndsWithTheResult(t *testing.T) {
+	stdout, _ := play(t, func(p *headless.Printer) { p.Format = headless.FormatStreamJSON })
+	var kinds []string
+	for line := range strings.Lines(stdout) {
+		var e struct{ Type string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		kinds = append(kinds, e.Type)
+		if strings.Contains(line, "##[") {
+			t.Errorf("a CI system would read a command in %s", line)
+		}
+	}
+	want := "text text step call_started call_output call_done refused text answer result"
+	if got := strings.Join(kinds, " "); got != want {
+		t.Errorf("events are %s, want %s", got, want)
+	}
+}
+
+func TestClean(t *testing.T) {
+	for _, row := range []struct{ name, in, want string }{
+		{"colours", "a\x1b[1;31mb\x1b[0m", "ab"},
+		{"a title ended by BEL", "a\x1b]0;evil\x07b", "ab"},
+		{"a link ended by ST", "a\x1b]8;;http://x\x1b\\b\x1b]8;;\x1b\\", "ab"},
+		{"C1 control sequence", "a\u009b31mb", "ab"},
+		{"backspace, delete, bell", "a\x08\x7f\x07b", "ab"},
+		{"carriage returns", "a\rb\r\nc", "a\nb\nc"},
+		{"text direction", "a\u202eb\u2066c\u200fd", "abcd"},
+		{"zero width", "a\u200bb\ufeffc", "abc"},
+		{"an unfinished sequence", "a\x1b", "a"},
+		{"broken UTF-8", "a\xffb", "a\ufffdb"},
+		{"newlines, tabs and emoji stay", "a\n\tb 👩‍🚀 é", "a\n\tb 👩‍🚀 é"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := headless.Clean(row.in); got != row.want {
+				t.Errorf("Clean(%q) is %q, want %q", row.in, got, row.want)
+			}
+		})
+	}
+}
+
+func TestSilenceIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err bytes.Buffer
+		p := &headless.Printer{Out: &bytes.Buffer{}, Err: &err}
+		p.Note("uploading")
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		if e := p.Finish(headless.Result{Reason: "done"}); e != nil {
+			t.Fatal(e)
+		}
+		want := "uploading\n  … still working, 10s\n  … still working, 20s\ndone (exit 0), 0 turns\n"
+		if err.String() != want {
+			t.Errorf("stderr is %q, want %q", err.String(), want)
+		}
+	})
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestFailureToWriteIsTold(t *testing.T) {
+	p := &headless.Printer{Out: brokenPipe{}, Err: &bytes.Buffer{}, Format: headless.FormatStreamJSON}
+	p.Event(agent.Answered{Text: "x"})
+	if err := p.Finish(headless.Result{}); err == nil {
+		t.Error("got no error")
+	}
+}

@@ -1,0 +1,237 @@
+// Package headless prints a run that no person watches: the answer on standard
+// output and nothing else there, progress on standard error.
+package headless
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// Format is what standard output gets.
+type Format string
+
+// The formats.
+const (
+	FormatText       Format = "text"        // the answer
+	FormatJSON       Format = "json"        // one object, at the end
+	FormatStreamJSON Format = "stream-json" // one object per event, the last of type "result"
+)
+
+// ErrFormat means that a Format does not exist.
+var ErrFormat = errors.New("unknown output format")
+
+// ParseFormat returns the Format of that name; "" is FormatText.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(s); f {
+	case "":
+		return FormatText, nil
+	case FormatText, FormatJSON, FormatStreamJSON:
+		return f, nil
+	}
+	return "", fmt.Errorf("%w %q: text, json or stream-json", ErrFormat, s)
+}
+
+// A Printer prints one run. It is safe for concurrent use; its fields must not
+// change once it is in use.
+type Printer struct {
+	Out, Err io.Writer
+	Format   Format         // "" is FormatText
+	Place    approval.Place // named in progress lines
+	Quiet    bool           // no progress; errors, refusals and a code other than 0 are still told
+	NoStream bool           // withhold pieces of text while they arrive, and what is said between calls
+	CI       bool           // Out is the log of a CI system: keep it from taking the answer for commands
+
+	mu       sync.Mutex
+	failed   error // the first failure to write to Out
+	idle     *time.Timer
+	since    time.Time // of the last progress line
+	finished bool
+}
+
+// heartbeat is how long a run may be silent.
+const heartbeat = 10 * time.Second
+
+// Event prints e as the format and Quiet say. It fits agent.Agent.Emit.
+func (p *Printer) Event(e agent.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Format == FormatStreamJSON {
+		p.stream(e)
+	}
+	switch e := e.(type) {
+	case agent.CallStarted:
+		what := e.Path
+		if e.Effect == tool.Runs {
+			what = e.Command
+		}
+		p.line("→ %s [%s] %s", e.Tool, p.place(), oneLine(what, 120))
+	case agent.CallDone:
+		switch {
+		case e.Code != "":
+			p.line("  failed: %s", strings.ReplaceAll(string(e.Code), "_", " "))
+		case e.Tool == "execute":
+			p.line("  exit %d in %s", e.Exit, short(e.Took))
+		}
+	case agent.Refused:
+		p.say("✗ refused %s %s: %s", e.Tool, oneLine(e.Command+e.Path, 120), oneLine(e.Reason, 300))
+	case agent.Retry:
+		p.line("  waiting %s: %s", short(e.Wait), oneLine(e.Reason, 200))
+	case agent.Step:
+		if e.Text != "" && !p.NoStream {
+			p.line("%s", strings.TrimSpace(Neutral(e.Text)))
+		}
+	}
+}
+
+// Note prints one line of progress on standard error, unless Quiet.
+func (p *Printer) Note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line("%s", strings.TrimSpace(Neutral(fmt.Sprintf(format, args...))))
+}
+
+// Warn prints one line on standard error, also if Quiet.
+func (p *Printer) Warn(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.say("%s", strings.TrimSpace(Neutral(fmt.Sprintf(format, args...))))
+}
+
+// Finish prints the answer or the JSON result, then what went wrong and, as the
+// last line on standard error, the code and its word. Its error is that of
+// writing to standard output, at any time of the run.
+func (p *Printer) Finish(r Result) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = true
+	if p.idle != nil {
+		p.idle.Stop()
+	}
+	switch p.Format {
+	case FormatJSON:
+		p.fail(r.Write(p.Out))
+	case FormatStreamJSON:
+		b, err := json.Marshal(r.whole())
+		if err == nil {
+			err = writeLine(p.Out, tagged("result", b))
+		}
+		p.fail(err)
+	default:
+		answer := Clean(r.Answer)
+		if p.CI {
+			answer = Neutral(answer)
+		}
+		if answer = strings.TrimRight(answer, "\n"); answer != "" {
+			_, err := io.WriteString(p.Out, answer+"\n")
+			p.fail(err)
+		}
+	}
+	for _, text := range r.Errors {
+		p.say("talkops: %s", strings.TrimSpace(Neutral(text)))
+	}
+	last := fmt.Sprintf("%s (exit %d), %d %s", r.Reason, r.Code, r.Turns, plural(r.Turns, "turn"))
+	if r.CostUSD > 0 {
+		last += fmt.Sprintf(", $%.4f", r.CostUSD)
+	}
+	if r.Code == 0 {
+		p.line("%s", last)
+	} else {
+		p.say("%s", last)
+	}
+	return p.failed
+}
+
+func (p *Printer) stream(e agent.Event) {
+	switch x := e.(type) {
+	case agent.Text:
+		if p.NoStream {
+			return
+		}
+		x.Text = Clean(x.Text)
+		e = x
+	case agent.Reasoning:
+		if p.NoStream {
+			return
+		}
+		x.Text = Clean(x.Text)
+		e = x
+	case agent.Step:
+		x.Text = Clean(x.Text)
+		e = x
+	case agent.Answered:
+		x.Text = Clean(x.Text)
+		e = x
+	}
+	b, err := event(e)
+	if err == nil {
+		err = writeLine(p.Out, b)
+	}
+	p.fail(err)
+}
+
+func (p *Printer) fail(err error) {
+	if p.failed == nil && err != nil {
+		p.failed = fmt.Errorf("write standard output: %w", err)
+	}
+}
+
+// line prints progress, and sees to it that a long silence is broken.
+func (p *Printer) line(format string, args ...any) {
+	if p.Quiet {
+		return
+	}
+	p.say(format, args...)
+	p.since = time.Now()
+	switch {
+	case p.finished:
+	case p.idle == nil:
+		p.idle = time.AfterFunc(heartbeat, p.beat)
+	default:
+		p.idle.Reset(heartbeat)
+	}
+}
+
+func (p *Printer) beat() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.finished {
+		return
+	}
+	p.say("  … still working, %s", time.Since(p.since).Round(time.Second))
+	p.idle.Reset(heartbeat)
+}
+
+// say prints a line on standard error. There is nobody to tell if that fails.
+func (p *Printer) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Err, format+"\n", args...)
+}
+
+func (p *Printer) place() string {
+	if p.Place.Host {
+		return "this computer"
+	}
+	return oneLine(strings.TrimSpace(p.Place.Provider+" "+p.Place.ID), 60)
+}
+
+func short(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

@@ -1,0 +1,79 @@
+package headless
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/model"
+)
+
+// A Result is how a run without a person ended.
+type Result struct {
+	Answer  string          `json:"answer"`
+	Code    int             `json:"code"`   // the exit code
+	Reason  string          `json:"reason"` // a word for it: "done"
+	Turns   int             `json:"turns"`
+	Usage   model.Usage     `json:"usage"`
+	CostUSD float64         `json:"cost_usd"`
+	Refused []agent.Refusal `json:"refused"`
+	Sandbox *Sandbox        `json:"sandbox,omitempty"`
+	Errors  []string        `json:"errors"` // all that went wrong, also what did not decide the code
+}
+
+// Sandbox says where a run worked.
+type Sandbox struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"`
+	Dir      string `json:"dir"`
+}
+
+// NewResult returns the Result of an outcome, with the code and reason still to
+// be set.
+func NewResult(o agent.Outcome) Result {
+	return Result{Answer: o.Answer, Turns: o.Turns, Usage: o.Usage, CostUSD: o.CostUSD, Refused: o.Refused}
+}
+
+// Write writes r as one line of JSON.
+func (r Result) Write(w io.Writer) error {
+	return writeLine(w, r.whole())
+}
+
+// whole returns r with lists that are empty rather than null, and clean texts.
+func (r Result) whole() Result {
+	r.Answer = Clean(r.Answer)
+	r.Refused = append([]agent.Refusal{}, r.Refused...)
+	r.Errors = append([]string{}, r.Errors...)
+	return r
+}
+
+// writeLine writes v as one line of JSON in which no CI system finds a command:
+// those with "##" are looked for in the middle of a line too.
+func writeLine(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b = append(bytes.ReplaceAll(b, []byte("##"), []byte(`#\u0023`)), '\n')
+	_, err = w.Write(b)
+	return err
+}
+
+// event returns e as an object with its kind under "type".
+func event(e agent.Event) (json.RawMessage, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(e.Kind(), b), nil
+}
+
+// tagged puts a type in front of the fields of a JSON object.
+func tagged(kind string, object []byte) json.RawMessage {
+	head := []byte(`{"type":"` + kind + `"`)
+	if len(object) > 2 {
+		head = append(head, ',')
+	}
+	return append(head, object[1:]...)
+}
