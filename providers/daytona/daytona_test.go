@@ -1,3 +1,5 @@
+//go:build unix
+
 package daytona_test
 
 import (
@@ -376,11 +378,11 @@ func TestFiles(t *testing.T) {
 	}{
 		{dir + "/missing", sandbox.CodeFileNotFound, ""},
 		{dir + "/d", sandbox.CodeIsDirectory, sandbox.CodeIsDirectory},
-		{dir + "/real/x", sandbox.CodeNotADirectory, sandbox.CodeNotADirectory},
+		{dir + "/real/x", sandbox.CodeNotADirectory, sandbox.CodeInvalidPath},
 		{"/dev/null", sandbox.CodeNotAFile, sandbox.CodeNotAFile},
 		{"relative", sandbox.CodeInvalidPath, sandbox.CodeInvalidPath},
 		{dir + "/" + strings.Repeat("x/", 3000), sandbox.CodeInvalidPath, sandbox.CodeInvalidPath},
-		{dir + "/dangling", sandbox.CodeFileNotFound, sandbox.CodeFileNotFound},
+		{dir + "/dangling", sandbox.CodeFileNotFound, ""},
 		{dir + "/secret", sandbox.CodePermissionDenied, sandbox.CodePermissionDenied},
 	} {
 		t.Run(path.Base(row.name), func(t *testing.T) {

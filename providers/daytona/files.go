@@ -95,6 +95,9 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 	if err != nil {
 		return inOp(op, err)
 	}
+	if exit == exitNotDir {
+		return &sandbox.Error{Code: sandbox.CodeInvalidPath, Op: op, Msg: "a parent is not a directory"}
+	}
 	if exit != 0 {
 		return fileError(op, exit, out)
 	}
@@ -144,7 +147,7 @@ stat -L -c %s "$1" 2>/dev/null || stat -L -f %z "$1" 2>/dev/null || wc -c <"$1"`
 // writeScript moves $1 to $2, whose mode it keeps or which gets the mode $3.
 const writeScript = ancestor + `t=$2
 if [ -L "$t" ]; then
-	t=$(readlink -f "$t" && echo x) || exit 81
+	t=$({ readlink -f "$t" || readlink -m "$t"; } && echo x) || exit 81
 	t=${t%?x}
 fi
 [ -d "$t" ] && exit 82
