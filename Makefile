@@ -12,6 +12,16 @@ export CGO_ENABLED ?= 0
 build:
 	$(GO) build -trimpath -o bin/talkops ./cmd/talkops
 
+# The model's half of the conversation comes from a recording; every tool call
+# really happens, in a scratch copy of the project.
+demo: build
+	@rm -rf build/demo && mkdir -p build/demo/home && cp -R testdata/projects/shop build/demo/shop
+	cd build/demo/shop && TALKOPS_HOME=$(CURDIR)/build/demo/home $(CURDIR)/bin/talkops --yolo \
+		--replay $(CURDIR)/testdata/replay/demo.jsonl \
+		-p "The check in scripts/check.sh fails. Find out why, fix it, and make sure that it passes." </dev/null
+	@echo; echo "What changed in build/demo/shop:"; diff -r -u testdata/projects/shop build/demo/shop | sed -n '/^[-+]/p'
+	@sh build/demo/shop/scripts/check.sh
+
 test:
 	$(GO) test ./...
 

@@ -1,6 +1,182 @@
-// Package cmd is the command line of talkops; the only place that knows
-// everything.
+// Package cmd is the command line of talkops, and the only place that knows
+// everything: it takes the streams, the environment and the signals, and wires
+// the rest together.
 package cmd
 
-// Main runs talkops with the process's arguments and returns its exit status.
-func Main() int { return 0 }
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
+)
+
+// Version is the release, set when one is built.
+var version = "0.1.0-dev"
+
+// An app is one invocation of talkops.
+type app struct {
+	streams   *term.Streams
+	env       func(string) (string, bool)
+	environ   []string
+	dir       string // current directory
+	userHome  string
+	home      string // talkops' own directory
+	providers registry.Registry
+	bare      bool // --sandbox without a name
+}
+
+// Main runs talkops with the process's arguments, environment and streams, and
+// returns its exit status.
+func Main() int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "talkops: the current directory cannot be found:", err)
+		return 2
+	}
+	userHome, _ := os.UserHomeDir()
+	a := &app{
+		streams: term.System(os.Getenv), env: os.LookupEnv, environ: os.Environ(),
+		dir: dir, userHome: userHome, home: filepath.Join(userHome, ".talkops"), providers: builtin(),
+	}
+	if h, _ := a.env("TALKOPS_HOME"); h != "" {
+		a.home = h
+	}
+	ctx, stop := a.signals()
+	defer stop()
+	return a.run(ctx, os.Args[1:])
+}
+
+// run executes one command line.
+func (a *app) run(ctx context.Context, args []string) int {
+	err := func() error {
+		args, err := a.joinSandbox(args)
+		if err != nil {
+			return err
+		}
+		root := a.rootCommand()
+		root.SetArgs(args)
+		root.SetIn(a.streams.In)
+		root.SetOut(a.streams.Out)
+		root.SetErr(a.streams.Err)
+		return root.ExecuteContext(ctx)
+	}()
+	if err != nil && ctx.Err() != nil {
+		if s, ok := errors.AsType[*signalError](context.Cause(ctx)); ok {
+			if _, ended := errors.AsType[*exitStatus](err); !ended {
+				err = s
+			}
+		}
+	}
+	status, lines := explain(err)
+	for _, line := range lines {
+		fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(line))
+	}
+	return status
+}
+
+// A signalError is the cause of a context that a signal ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+
+// signals returns a context that the first INT, TERM or HUP ends in good order.
+// A second one ends the process at once and names what is left running.
+func (a *app) signals() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		first := true
+		for s := range c {
+			sig, _ := s.(syscall.Signal)
+			if first {
+				first = false
+				fmt.Fprintln(a.streams.Err, "talkops: ending in good order; once more to leave at once")
+				cancel(&signalError{sig})
+				continue
+			}
+			a.nameLeftOvers()
+			os.Exit(128 + int(sig))
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(c)
+		close(c)
+		<-done
+		cancel(nil)
+	}
+}
+
+// nameLeftOvers says which machines of this process still run.
+func (a *app) nameLeftOvers() {
+	leases, _ := a.leases().List()
+	for _, l := range leases {
+		if l.PID != os.Getpid() {
+			continue
+		}
+		id := l.ID
+		if id == "" {
+			id = l.Name
+		}
+		fmt.Fprintf(a.streams.Err, "talkops: left running: %s sandbox %s. End it with: talkops sandbox rm %s\n", l.Provider, headless.Clean(id), headless.Clean(id))
+	}
+}
+
+func (a *app) leases() session.Leases { return session.Leases{Dir: filepath.Join(a.home, "leases")} }
+
+// load resolves the configuration for the flags that were given.
+func (a *app) load(flags map[string]string, trust config.Trust) (*config.Config, error) {
+	if trust == config.Untrusted {
+		if v, _ := a.env("TALKOPS_TRUST_PROJECT"); v != "" {
+			k := config.Key{Kind: config.Bool}
+			yes, err := k.Parse(v)
+			if err != nil {
+				return nil, &config.Error{Text: "TALKOPS_TRUST_PROJECT: " + err.Error()}
+			}
+			if yes == true {
+				trust = config.Trusted
+			}
+		}
+	}
+	return config.Load(config.Sources{
+		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: a.env, Flags: flags, Bare: a.bare, Trust: trust,
+		Providers: a.providers.Names(),
+	})
+}
+
+// warn prints the configuration's warnings.
+func (a *app) warn(c *config.Config) {
+	for _, w := range c.Warnings {
+		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(w))
+	}
+}
+
+// An untrustedError lists what an untrusted project file asks for.
+type untrustedError struct {
+	file  string
+	wants []string
+}
+
+func (e *untrustedError) Error() string {
+	return fmt.Sprintf("this project's %s is not trusted and would: %s", e.file, strings.Join(e.wants, "; "))
+}
+
+// demandTrust ends a run whose project file asks for more than it may.
+func demandTrust(c *config.Config) error {
+	if len(c.Untrusted) == 0 {
+		return nil
+	}
+	return &untrustedError{c.Files.Project, c.Untrusted}
+}

@@ -1,0 +1,454 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/runtime/workspace"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+var errRunTimeout = errors.New("the time limit of the run is reached")
+
+// runFlags are the flags of a headless run that are not settings.
+type runFlags struct {
+	prompt                string
+	record, replay        string
+	quiet, noStream, yolo bool
+	promptGiven           bool
+}
+
+func (a *app) addRun(root *cobra.Command, flags *given) {
+	var f runFlags
+	fs := root.Flags()
+	fs.StringVarP(&f.prompt, "prompt", "p", "", "do this and exit; - or nothing on a pipe reads the task from stdin")
+	flags.declare(fs, "model", "max-turns", "timeout", "max-cost-usd", "output")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
+	fs.BoolVar(&f.noStream, "no-stream", false, "print the answer at the end")
+	fs.BoolVarP(&f.yolo, "yolo", "y", false, "run every tool call without asking, also on this computer")
+	fs.StringVar(&f.record, "record", "", "keep the model's half of this run in a file, without secrets")
+	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		f.promptGiven = c.Flags().Changed("prompt")
+		cfg, err := a.loadFor(c, flags)
+		if err != nil {
+			return err
+		}
+		return a.headless(c.Context(), cfg, f)
+	}
+}
+
+// headless is one run from a prompt to an exit status: configuration, trust,
+// model, sandbox, agent, and the way back, in order.
+func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) error {
+	format, err := headless.ParseFormat(cfg.Run.Output)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	if err := demandTrust(cfg); err != nil {
+		return err
+	}
+	if !f.quiet {
+		a.warn(cfg)
+	}
+	if cfg.Run.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, cfg.Run.Timeout, errRunTimeout)
+		defer cancel()
+	}
+	prompt, err := a.readPrompt(ctx, f)
+	if err != nil {
+		return err
+	}
+	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Format: format, Quiet: f.quiet, NoStream: f.noStream, CI: a.inCI()}
+
+	box, err := a.prepare(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	open, closeModel, err := a.model(ctx, cfg, f, printer)
+	if err != nil {
+		return err
+	}
+	defer closeModel()
+
+	box.opts.Note, box.opts.Output = printer.Note, noteWriter{printer}
+	if d := mentioned(box.opts.Plan, prompt); d != "" {
+		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
+	}
+	s, err := session.Start(ctx, box.opts)
+	if err != nil {
+		return a.finish(printer, headless.Result{}, ended(ctx, err))
+	}
+	info := s.Sandbox.Info()
+	result := headless.Result{Sandbox: &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}}
+	place := approval.Place{Provider: info.Provider, ID: info.ID, Host: box.host, Disposable: s.Fresh}
+	printer.Place = place
+
+	outcome, err := func() (agent.Outcome, error) {
+		m, err := open(s.Dir)
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+		ag := &agent.Agent{
+			Model: m, Place: place, Emit: printer.Event,
+			Tools: tool.All(s.Sandbox, tool.Options{
+				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes,
+			}),
+			Approver: approval.Unattended{Yolo: f.yolo || cfg.Yolo},
+			System: agent.System(agent.Facts{
+				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
+				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
+			}),
+			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD,
+		}
+		return ag.Run(ctx, prompt)
+	}()
+	err = ended(ctx, err)
+	if endErr := s.End(); endErr != nil {
+		result.Errors = append(result.Errors, endErr.Error())
+		if err == nil {
+			err = endErr
+		}
+	}
+	done := headless.NewResult(outcome)
+	done.Sandbox, done.Errors = result.Sandbox, result.Errors
+	if err == nil && outcome.NeedsPerson() {
+		done.Code, done.Reason = exitRefused, "permission_needed"
+		if err := printer.Finish(done); err != nil {
+			return err
+		}
+		return &exitStatus{exitRefused}
+	}
+	return a.finish(printer, done, err)
+}
+
+// finish prints the result and turns err into the run's end.
+func (a *app) finish(p *headless.Printer, r headless.Result, err error) error {
+	r.Code, r.Reason = classify(err)
+	if err == nil {
+		return p.Finish(r)
+	}
+	r.Answer = ""
+	r.Errors = append([]string{err.Error()}, r.Errors...)
+	_, lines := explain(err)
+	for _, l := range lines[1:] {
+		p.Warn("%s", l)
+	}
+	if ferr := p.Finish(r); ferr != nil {
+		return ferr
+	}
+	return &exitStatus{r.Code}
+}
+
+// ended prefers what ended the run over what that broke.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// maxStdin bounds what is read as a prompt.
+const maxStdin = 10 << 20
+
+// readPrompt joins standard input and -p. An input that stays open is waited for
+// only when it is the prompt itself.
+func (a *app) readPrompt(ctx context.Context, f runFlags) (string, error) {
+	if f.promptGiven && strings.TrimSpace(f.prompt) == "" {
+		return "", &usageError{"the prompt is empty: give one with -p or on stdin"}
+	}
+	if a.streams.InTTY {
+		if !f.promptGiven {
+			return "", &usageError{`no prompt: give one with -p or on stdin, as in: talkops -p "Why does the build fail?"`}
+		}
+		return f.prompt, nil
+	}
+	type read struct {
+		data []byte
+		err  error
+	}
+	first, all := make(chan bool, 1), make(chan read, 1)
+	go func() {
+		one := make([]byte, 1)
+		n, err := io.ReadFull(a.streams.In, one)
+		first <- n > 0
+		if n == 0 {
+			if err == io.EOF {
+				err = nil
+			}
+			all <- read{nil, err}
+			return
+		}
+		rest, err := io.ReadAll(io.LimitReader(a.streams.In, maxStdin))
+		all <- read{append(one, rest...), err}
+	}()
+	wait := time.NewTimer(3 * time.Second)
+	defer wait.Stop()
+	waiting := false
+	for {
+		select {
+		case r := <-all:
+			switch {
+			case r.err != nil:
+				return "", &usageError{"read stdin: " + r.err.Error()}
+			case len(r.data) > maxStdin:
+				return "", &usageError{fmt.Sprintf("stdin is larger than %s: put it in a file of the project and name it in the prompt", workspace.Size(maxStdin))}
+			}
+			text := strings.TrimSpace(string(bytes.ToValidUTF8(r.data, []byte("\ufffd"))))
+			switch {
+			case text == "" && !f.promptGiven:
+				return "", &usageError{"no prompt: give one with -p or on stdin"}
+			case text == "":
+				return f.prompt, nil
+			case f.promptGiven:
+				return text + "\n\n" + f.prompt, nil
+			}
+			return text, nil
+		case some := <-first:
+			waiting = some
+		case <-wait.C:
+			if f.promptGiven && !waiting {
+				a.note(f.quiet, "stdin is open but silent; going on without it")
+				return f.prompt, nil
+			}
+			a.note(f.quiet, "waiting for the end of stdin")
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+func (a *app) note(quiet bool, text string) {
+	if !quiet {
+		fmt.Fprintln(a.streams.Err, text)
+	}
+}
+
+// model chooses the model, or opens the recording. The function it returns gives
+// the model for a working directory.
+func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *headless.Printer) (func(dir string) (model.Model, error), func(), error) {
+	closers := []io.Closer{}
+	closeAll := func() {
+		for _, c := range closers {
+			c.Close()
+		}
+	}
+	if f.record != "" && f.replay != "" {
+		return nil, closeAll, &usageError{"--record and --replay: choose one"}
+	}
+	if f.replay != "" {
+		file, err := os.Open(f.replay)
+		if err != nil {
+			return nil, closeAll, &usageError{"--replay: " + err.Error()}
+		}
+		closers = append(closers, file)
+		return func(dir string) (model.Model, error) {
+			return model.Replay(file, dir, func(difference string) { p.Note("replay: %s", difference) })
+		}, closeAll, nil
+	}
+	endpoints := map[string]model.Endpoint{}
+	for name, e := range cfg.Model.Providers {
+		endpoints[name] = model.Endpoint{BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}
+	}
+	wish := model.Wish{Providers: endpoints, Getenv: a.getenv()}
+	if cfg.Model.Explicit {
+		wish.Model = cfg.Model.Name
+	} else {
+		wish.Default = cfg.Model.Name
+	}
+	chosen, err := model.Choose(ctx, wish)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	chosen.UserAgent = "talkops/" + version
+	m, err := model.Open(ctx, chosen)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	p.Note("model %s:%s", chosen.Provider, chosen.Name)
+	if f.record == "" {
+		return func(string) (model.Model, error) { return m, nil }, closeAll, nil
+	}
+	file, err := os.OpenFile(f.record, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, closeAll, &usageError{"--record: " + err.Error()}
+	}
+	closers = append(closers, file)
+	return func(dir string) (model.Model, error) {
+		return model.Record(m, file, dir, a.secrets(endpoints)...), nil
+	}, closeAll, nil
+}
+
+// getenv looks variables up, a TALKOPS_ name before the plain one.
+func (a *app) getenv() func(string) string { return registry.Prefixed(a.env) }
+
+// inCI reports whether a CI system reads our output.
+func (a *app) inCI() bool {
+	for _, name := range []string{"GITHUB_ACTIONS", "TF_BUILD", "CI"} {
+		if v, _ := a.env(name); v != "" && v != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// secrets lists every credential value in the environment.
+func (a *app) secrets(endpoints map[string]model.Endpoint) []string {
+	list := model.Secrets(a.getenv(), endpoints)
+	for _, p := range a.providers {
+		d := p.Describe()
+		list = append(list, registry.Secrets(d, d.Values(a.getenv()))...)
+	}
+	return list
+}
+
+// A box is a sandbox about to be opened.
+type box struct {
+	opts session.Options
+	host bool
+}
+
+// prepare resolves the provider and plans the upload. It makes no network
+// connection.
+func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
+	p := a.providers.Find(cfg.Sandbox.Provider)
+	if p == nil {
+		return nil, config.Unknown(cfg.Sandbox.Provider, a.providers.Names(), cfg.Value("sandbox.provider").Origin.Where, a.home)
+	}
+	d := p.Describe()
+	own := cfg.Providers[d.Name]
+	spec := sandbox.Spec{
+		ID: cfg.Sandbox.ID, Dir: own.WorkingDir, Options: own.Options,
+		Lifetime: cfg.Sandbox.MaxLifetime, Idle: cfg.Sandbox.IdleTimeout,
+	}
+	b := &box{host: d.Features.Host}
+	if b.host {
+		spec.Dir, spec.Env = a.dir, a.hostEnv()
+	} else {
+		if d.Features.Image {
+			spec.Image = cfg.Sandbox.Image
+		}
+		snapshot := cfg.Value("sandbox.snapshot_name")
+		switch {
+		case d.Features.Snapshot:
+			spec.Snapshot = cfg.Sandbox.Snapshot
+		case cfg.Sandbox.Snapshot != "" && snapshot.Origin.Layer == config.LayerFlag:
+			return nil, &usageError{fmt.Sprintf("%s does not use named snapshots", d.Name)}
+		}
+		if spec.ID != "" && !d.Features.Attach {
+			return nil, &usageError{d.Name + " cannot attach to a running sandbox"}
+		}
+		spec.Env = map[string]string{}
+		for _, name := range cfg.Sandbox.Env {
+			if v, set := a.env(name); set {
+				spec.Env[name] = v
+			}
+		}
+		settings, err := registry.Settings(d, a.env)
+		if err != nil {
+			return nil, err
+		}
+		spec.Settings = settings
+	}
+	b.opts = session.Options{
+		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "work"),
+		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep,
+		CreateTimeout: cfg.Sandbox.CreateTimeout, SetupTimeout: cfg.Sandbox.SetupTimeout,
+	}
+	if b.host {
+		return b, nil
+	}
+	if spec.ID == "" || cfg.Value("sandbox.setup_script_path").Origin.Layer == config.LayerFlag {
+		b.opts.Setup = cfg.Sandbox.SetupScript
+	}
+	if !cfg.Sandbox.SyncWorkspace {
+		return b, nil
+	}
+	if cfg.Unbounded {
+		return nil, &usageError{fmt.Sprintf("%s is your home directory or above it, not a project: it is not uploaded. Change to a project, or set sync_workspace = false", cfg.Root)}
+	}
+	plan, err := workspace.Make(ctx, cfg.Root, workspace.Rules{
+		Include: cfg.Sync.Include, Exclude: cfg.Sync.Exclude, AllowSecrets: cfg.Sync.AllowSecrets,
+		Gitignore: cfg.Sync.Gitignore, MaxFileBytes: cfg.Sync.MaxFileBytes, MaxTotalBytes: cfg.Sync.MaxTotalBytes,
+	})
+	if err != nil {
+		if _, tooLarge := errors.AsType[*workspace.SizeError](err); tooLarge || ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, &usageError{"plan the upload: " + err.Error()}
+	}
+	b.opts.Plan = plan
+	return b, nil
+}
+
+// hostEnv is what commands on this computer see: everything but talkops' own
+// keys and what changes how a shell or program starts.
+func (a *app) hostEnv() map[string]string {
+	hidden := []string{"BASH_ENV", "ENV", "LD_PRELOAD"}
+	for _, name := range model.Providers() {
+		if name != "bedrock" { // the user's ordinary cloud login stays
+			hidden = append(hidden, model.KeyVars(name)...)
+		}
+	}
+	for _, p := range a.providers {
+		for _, s := range p.Describe().Settings {
+			if s.Secret {
+				hidden = append(hidden, s.Env...)
+			}
+		}
+	}
+	env := map[string]string{}
+	for _, kv := range a.environ {
+		name, value, _ := strings.Cut(kv, "=")
+		plain := strings.TrimPrefix(name, "TALKOPS_")
+		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") {
+			continue
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// mentioned returns a skipped directory that the prompt names, if any.
+func mentioned(p *workspace.Plan, prompt string) string {
+	if p == nil {
+		return ""
+	}
+	for _, d := range p.Skipped[workspace.SkipList] {
+		name := strings.TrimSuffix(d, "/")
+		for word := range strings.FieldsFuncSeq(prompt, func(r rune) bool { return strings.ContainsRune(" \t\n\"'`,;:()", r) }) {
+			if strings.HasSuffix(d, "/") && (strings.TrimRight(word, "/.") == name || strings.HasPrefix(word, d)) {
+				return d
+			}
+		}
+	}
+	return ""
+}
+
+// noteWriter shows output of a setup script as it comes, line by line.
+type noteWriter struct{ p *headless.Printer }
+
+func (w noteWriter) Write(data []byte) (int, error) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
+		w.p.Note("| %s", line)
+	}
+	return len(data), nil
+}

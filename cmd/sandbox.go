@@ -1,0 +1,202 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+func (a *app) sandboxCommand(flags *given) *cobra.Command {
+	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model"}
+	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand())
+	return c
+}
+
+// execCommand runs one command in a sandbox.
+func (a *app) execCommand(flags *given) *cobra.Command {
+	var stdin, quiet bool
+	c := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARG…]",
+		Short: "Run one command in a sandbox; its exit status is ours, 125 if talkops itself fails",
+		Example: `  talkops sandbox exec --sandbox daytona -- uname -a
+  talkops sandbox exec --sandbox daytona --sandbox-id my-box -- sh -c 'ls | wc -l'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{"no command: talkops sandbox exec --sandbox NAME -- COMMAND"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			status, err := a.exec(c, flags, args, stdin, quiet)
+			if err != nil {
+				_, lines := explain(err)
+				for _, l := range lines {
+					fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(l))
+				}
+				status = exitExec
+				if s, ok := errors.AsType[*signalError](err); ok {
+					status = 128 + int(s.signal)
+				}
+			}
+			if status == 0 {
+				return nil
+			}
+			return &exitStatus{status}
+		},
+	}
+	c.Flags().BoolVarP(&stdin, "stdin", "i", false, "give the command our standard input")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	return c
+}
+
+func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet bool) (int, error) {
+	ctx := c.Context()
+	cfg, err := a.loadFor(c, flags)
+	if err != nil {
+		return 0, err
+	}
+	if err := demandTrust(cfg); err != nil {
+		return 0, err
+	}
+	if !quiet {
+		a.warn(cfg)
+	}
+	box, err := a.prepare(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet}
+	box.opts.Note, box.opts.Output = p.Note, noteWriter{p}
+	s, err := session.Start(ctx, box.opts)
+	if err != nil {
+		return 0, ended(ctx, err)
+	}
+	var in io.Reader
+	if stdin {
+		in = a.streams.In
+	}
+	status, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: args, Dir: s.Dir, Stdin: in, Stdout: a.streams.Out, Stderr: a.streams.Err})
+	err = ended(ctx, err)
+	if endErr := s.End(); err == nil {
+		err = endErr
+	}
+	return status, err
+}
+
+// listCommand shows the machines that are ours.
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the sandboxes that are ours and may still run", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			leases, err := a.leases().List()
+			if len(leases) > 0 {
+				w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tSTATE\tPROJECT")
+				for _, l := range leases {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
+						l.Expires.Local().Format("2006-01-02 15:04"), state(l), headless.Clean(l.Project))
+				}
+				w.Flush()
+			} else if err == nil {
+				fmt.Fprintln(a.streams.Err, "no sandboxes of ours")
+			}
+			return err
+		},
+	}
+}
+
+func orName(l session.Lease) string {
+	if l.ID != "" {
+		return l.ID
+	}
+	return l.Name
+}
+
+func state(l session.Lease) string {
+	switch {
+	case l.Unsaved:
+		return "holds unsaved work"
+	case l.Kept:
+		return "kept"
+	case alive(l):
+		return "in use"
+	case l.ID == "":
+		return "perhaps never made"
+	}
+	return "left over"
+}
+
+// alive reports whether the process that holds a lease still runs here.
+func alive(l session.Lease) bool {
+	host, _ := os.Hostname()
+	return l.Host == host && processAlive(l.PID)
+}
+
+// rmCommand ends machines of ours.
+func (a *app) rmCommand() *cobra.Command {
+	var discard bool
+	c := &cobra.Command{
+		Use: "rm ID…", Short: "End sandboxes that are ours", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, ids []string) error {
+			leases, err := a.leases().List()
+			if err != nil {
+				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+			}
+			for _, id := range ids {
+				lease, ok := find(leases, id)
+				switch {
+				case !ok:
+					return &usageError{fmt.Sprintf("no sandbox %q of ours; see: talkops sandbox list", id)}
+				case lease.Unsaved && !discard:
+					return &usageError{fmt.Sprintf("sandbox %s holds work that was not saved; add --discard to end it all the same", id)}
+				case alive(lease) && lease.PID != os.Getpid() && !lease.Kept && !lease.Unsaved:
+					return &usageError{fmt.Sprintf("sandbox %s is in use by process %d", id, lease.PID)}
+				}
+				if err := a.end(c.Context(), lease); err != nil {
+					return fmt.Errorf("end sandbox %s: %w", id, err)
+				}
+				fmt.Fprintln(a.streams.Out, headless.Clean(id))
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&discard, "discard", false, "end it although it holds unsaved work")
+	return c
+}
+
+func find(leases []session.Lease, id string) (session.Lease, bool) {
+	for _, l := range leases {
+		if id != "" && (l.ID == id || l.Name == id || l.Run == id) {
+			return l, true
+		}
+	}
+	return session.Lease{}, false
+}
+
+// end destroys the machine of a lease with the provider that opened it.
+func (a *app) end(ctx context.Context, lease session.Lease) error {
+	p := a.providers.Find(lease.Provider)
+	if p == nil {
+		return fmt.Errorf("its provider %q is not known", lease.Provider)
+	}
+	settings, err := registry.Settings(p.Describe(), a.env)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := session.End(ctx, p, sandbox.Spec{ID: orName(lease), Token: lease.Token, Settings: settings}); err != nil {
+		return err
+	}
+	return a.leases().Remove(lease.Run)
+}

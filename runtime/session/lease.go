@@ -1,0 +1,102 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// A Lease says that a machine is ours. It is on disk before the machine is asked
+// for, so that no crash can leave one nobody knows of.
+type Lease struct {
+	Run      string    `json:"run"`      // our own id of the session; also a label at the vendor
+	Provider string    `json:"provider"` //
+	Name     string    `json:"name"`     // the name asked for
+	ID       string    `json:"id"`       // the vendor's id; empty until it is known
+	Token    string    `json:"token,omitempty"`
+	Project  string    `json:"project"` // the project root it serves
+	Dir      string    `json:"dir,omitempty"`
+	PID      int       `json:"pid"`
+	Host     string    `json:"host"`
+	Created  time.Time `json:"created"`
+	Expires  time.Time `json:"expires"` // the latest the vendor ends it by itself
+	Unsaved  bool      `json:"unsaved,omitempty"`
+	Kept     bool      `json:"kept,omitempty"`
+}
+
+// Leases is the directory that holds one file for each lease.
+type Leases struct{ Dir string }
+
+func (l Leases) file(run string) string { return filepath.Join(l.Dir, run+".json") }
+
+// Put writes a lease, whole or not at all.
+func (l Leases) Put(lease Lease) error {
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(lease, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(l.Dir, ".lease-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(data, '\n'))
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), l.file(lease.Run))
+}
+
+// Remove forgets a lease; one that is gone is no error.
+func (l Leases) Remove(run string) error {
+	if err := os.Remove(l.file(run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// List returns the leases, oldest first. Files that cannot be read are named in
+// the error beside those that can.
+func (l Leases) List() ([]Lease, error) {
+	entries, err := os.ReadDir(l.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Lease
+	var errs []error
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(l.Dir, e.Name()))
+		var lease Lease
+		if err == nil {
+			err = json.Unmarshal(data, &lease)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("lease %s: %w", e.Name(), err))
+			continue
+		}
+		list = append(list, lease)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
+	return list, errors.Join(errs...)
+}

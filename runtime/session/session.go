@@ -1,0 +1,439 @@
+// Package session is a sandbox's life: lease, open, fill, set up, use, bring
+// back, end.
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/workspace"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// Options say which sandbox is wanted and how it is prepared.
+type Options struct {
+	Provider sandbox.Provider
+	Spec     sandbox.Spec // Created, Labels, Name and Progress are the session's own
+	Leases   Leases
+	WorkDir  string // where changes are brought home to, one directory a run
+
+	Root  string          // the project
+	Start string          // the current directory below Root
+	Plan  *workspace.Plan // what is uploaded; nil: nothing
+	Setup string          // script that runs after the upload; empty: none
+	Keep  bool            // leave a fresh machine running
+
+	CreateTimeout time.Duration
+	SetupTimeout  time.Duration
+
+	Note   func(format string, args ...any) // one line of progress or notice
+	Output io.Writer                        // what the setup script prints
+}
+
+// A Session is one open sandbox and what is needed to end it.
+type Session struct {
+	Sandbox sandbox.Sandbox
+	Dir     string // the start directory in the sandbox
+	Fresh   bool   // the machine is this session's own
+
+	opts     Options
+	spec     sandbox.Spec
+	lease    Lease
+	baseline map[string]workspace.Sum
+}
+
+// A StartError says at which step a session could not start. Nothing ran on this
+// computer instead, and a fresh machine was ended.
+type StartError struct {
+	Step string // "start", "attach to", "upload to", "set up"
+	Name string // the provider's title
+	Err  error
+	Last []string // the last lines of a setup script
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("could not %s a %s sandbox: %v", e.Step, e.Name, e.Err)
+}
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+// endTimeout bounds everything that happens after the work is over.
+const endTimeout = 30 * time.Second
+
+// Start opens the sandbox, uploads the project and runs the setup script. If it
+// fails, a machine it began is ended before it returns.
+func Start(ctx context.Context, opts Options) (*Session, error) {
+	d := opts.Provider.Describe()
+	s := &Session{opts: opts, spec: opts.Spec, Fresh: opts.Spec.ID == "" && !d.Features.Host}
+	if d.Features.Host {
+		sb, err := opts.Provider.Open(ctx, s.spec)
+		if err != nil {
+			return nil, &StartError{Step: "use", Name: d.Title, Err: err}
+		}
+		s.Sandbox, s.Dir = sb, sb.Info().Dir
+		return s, nil
+	}
+
+	step := "attach to"
+	if s.Fresh {
+		step = "start"
+		if err := s.begin(d); err != nil {
+			return nil, &StartError{Step: step, Name: d.Title, Err: err}
+		}
+	}
+	s.spec.Progress = func(text string) { opts.Note("%s: %s", d.Title, text) }
+	openCtx, cancel := ctx, context.CancelFunc(func() {})
+	if opts.CreateTimeout > 0 {
+		openCtx, cancel = context.WithTimeout(ctx, opts.CreateTimeout)
+	}
+	began := time.Now()
+	sb, err := opts.Provider.Open(openCtx, s.spec)
+	cancel()
+	if err != nil {
+		s.afterFailedOpen()
+		return nil, &StartError{Step: step, Name: d.Title, Err: err}
+	}
+	s.Sandbox = sb
+	info := sb.Info()
+	if s.Fresh {
+		s.lease.ID, s.lease.Token, s.lease.Dir = info.ID, info.Token, info.Dir
+		if !info.Expires.IsZero() {
+			s.lease.Expires = info.Expires
+		}
+		if err := opts.Leases.Put(s.lease); err != nil {
+			return nil, s.fail(ctx, step, fmt.Errorf("keep a record of the machine: %w", err))
+		}
+	}
+	opts.Note("%s %s is ready after %s, working in %s", d.Title, info.ID, time.Since(began).Round(100*time.Millisecond), info.Dir)
+	if want := s.wantedDir(d); want != "" && want != info.Dir {
+		opts.Note("the working directory is %s, not %s", info.Dir, want)
+	}
+	if !s.Fresh && !info.Expires.IsZero() && time.Until(info.Expires) < time.Hour {
+		opts.Note("this sandbox ends in %s", time.Until(info.Expires).Round(time.Minute))
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) wantedDir(d sandbox.Description) string {
+	if s.spec.Dir != "" {
+		return s.spec.Dir
+	}
+	return d.Dir
+}
+
+// begin writes the lease of a machine that is about to be asked for.
+func (s *Session) begin(d sandbox.Description) error {
+	var b [6]byte
+	rand.Read(b[:])
+	run := hex.EncodeToString(b[:])
+	host, _ := os.Hostname()
+	s.spec.Name = "talkops-" + run
+	s.spec.Labels = map[string]string{"app": "talkops", "run": run}
+	s.lease = Lease{
+		Run: run, Provider: d.Name, Name: s.spec.Name, Project: s.opts.Root, PID: os.Getpid(), Host: host,
+		Created: time.Now().UTC().Truncate(time.Second), Expires: time.Now().UTC().Add(s.spec.Lifetime).Truncate(time.Second),
+	}
+	s.spec.Created = func(info sandbox.Info) {
+		s.lease.ID, s.lease.Token = info.ID, info.Token
+		if err := s.opts.Leases.Put(s.lease); err != nil {
+			s.opts.Note("warning: the machine %s is not on record: %v", info.ID, err)
+		}
+	}
+	return s.opts.Leases.Put(s.lease)
+}
+
+// afterFailedOpen makes sure that what Open began is gone. The provider has
+// ended it already; asking again is cheap and covers its own failure.
+func (s *Session) afterFailedOpen() {
+	if !s.Fresh {
+		return
+	}
+	if s.lease.ID == "" {
+		s.opts.Leases.Remove(s.lease.Run)
+		return
+	}
+	s.destroy()
+}
+
+// prepare uploads the project and runs the setup script.
+func (s *Session) prepare(ctx context.Context) error {
+	dir := s.Sandbox.Info().Dir
+	s.Dir = dir
+	if s.opts.Plan != nil {
+		if err := s.upload(ctx, dir); err != nil {
+			return s.fail(ctx, "upload to", err)
+		}
+		s.Dir = workspace.Below(dir, s.opts.Start)
+	}
+	if s.Dir != dir {
+		// The start directory may hold nothing that was sent.
+		if exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"mkdir", "-p", "--", s.Dir}}); err != nil || exit != 0 {
+			return s.fail(ctx, "upload to", fmt.Errorf("make %s: exit %d, %w", s.Dir, exit, err))
+		}
+	}
+	if s.opts.Setup != "" {
+		if err := s.setup(ctx, dir); err != nil {
+			return err
+		}
+	}
+	baseline, err := workspace.Sums(ctx, s.Sandbox, dir)
+	if err != nil {
+		return s.fail(ctx, "set up", fmt.Errorf("note what stands in %s: %w", dir, err))
+	}
+	s.baseline = baseline
+	return nil
+}
+
+func (s *Session) upload(ctx context.Context, dir string) error {
+	var keep func(string) bool
+	if !s.Fresh {
+		same, differ, err := s.opts.Plan.Existing(ctx, s.Sandbox, dir)
+		if err != nil {
+			return err
+		}
+		keep = func(name string) bool { return same[name] || differ[name] }
+		for name := range differ {
+			s.opts.Note("%q differs in the sandbox and was left alone", name)
+		}
+	}
+	began, said := time.Now(), time.Now()
+	progress := func(files int, bytes int64) {
+		if time.Since(said) > 3*time.Second {
+			said = time.Now()
+			s.opts.Note("uploading: %d of %d entries, %s of %s", files, len(s.opts.Plan.Items), workspace.Size(bytes), workspace.Size(s.opts.Plan.Bytes))
+		}
+	}
+	if err := s.opts.Plan.Upload(ctx, s.Sandbox, dir, keep, progress); err != nil {
+		return err
+	}
+	var report strings.Builder
+	s.opts.Plan.Report(&report)
+	for i, line := range strings.Split(strings.TrimSpace(report.String()), "\n") {
+		if i == 0 {
+			line = fmt.Sprintf("uploaded in %s: %s", time.Since(began).Round(100*time.Millisecond), line)
+		}
+		s.opts.Note("%s", line)
+	}
+	return nil
+}
+
+// setup runs the script as a file of the sandbox, byte for byte as it is here.
+func (s *Session) setup(ctx context.Context, dir string) error {
+	script, err := os.ReadFile(s.opts.Setup)
+	if err != nil {
+		return s.fail(ctx, "set up", err)
+	}
+	var out strings.Builder
+	exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", `umask 077; mktemp -d "${TMPDIR:-/tmp}/talkops-setup-XXXXXX"`}, Stdout: &out})
+	tmp := strings.TrimSuffix(out.String(), "\n")
+	if err != nil || exit != 0 || !path.IsAbs(tmp) {
+		return s.fail(ctx, "set up", fmt.Errorf("make a temporary directory: exit %d, %w", exit, err))
+	}
+	name := path.Join(tmp, "setup")
+	if err := s.Sandbox.WriteFile(ctx, name, strings.NewReader(string(script)), 0o700); err != nil {
+		return s.fail(ctx, "set up", err)
+	}
+	args := []string{"/bin/sh", name}
+	if strings.HasPrefix(string(script), "#!") {
+		args = []string{name}
+	}
+	s.opts.Note("running setup script %s", filepath.Base(s.opts.Setup))
+	began := time.Now()
+	setupCtx, cancel := ctx, context.CancelFunc(func() {})
+	if s.opts.SetupTimeout > 0 {
+		setupCtx, cancel = context.WithTimeout(ctx, s.opts.SetupTimeout)
+	}
+	defer cancel()
+	last := &lines{}
+	w := io.MultiWriter(last, s.opts.Output)
+	exit, err = s.Sandbox.Exec(setupCtx, sandbox.Cmd{Args: args, Dir: dir, Stdout: w, Stderr: w})
+	switch {
+	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("the setup script did not end within %s", s.opts.SetupTimeout)
+	case err == nil && exit != 0:
+		err = fmt.Errorf("the setup script ended with %d", exit)
+	}
+	if err != nil {
+		err := s.fail(ctx, "set up", err)
+		if e, ok := errors.AsType[*StartError](err); ok {
+			e.Last = last.list()
+		}
+		return err
+	}
+	s.opts.Note("setup script done in %s", time.Since(began).Round(100*time.Millisecond))
+	s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"rm", "-rf", "--", tmp}})
+	return nil
+}
+
+// fail ends a session that could not start.
+func (s *Session) fail(ctx context.Context, step string, err error) error {
+	s.Sandbox.Close()
+	if s.Fresh {
+		s.destroy()
+	}
+	return &StartError{Step: step, Name: s.opts.Provider.Describe().Title, Err: err}
+}
+
+// Lease returns what is on record of the machine.
+func (s *Session) Lease() Lease { return s.lease }
+
+// destroy ends the machine under a context of its own and forgets the lease if
+// that went well.
+func (s *Session) destroy() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	spec := s.spec
+	spec.ID, spec.Token = s.lease.ID, s.lease.Token
+	if err := End(ctx, s.opts.Provider, spec); err != nil {
+		s.opts.Note("the %s sandbox %s could not be ended: %v", s.opts.Provider.Describe().Title, s.lease.ID, err)
+		s.opts.Note("end it with: talkops sandbox rm %s", s.lease.ID)
+		return err
+	}
+	s.opts.Note("%s %s is ended", s.opts.Provider.Describe().Title, s.lease.ID)
+	return s.opts.Leases.Remove(s.lease.Run)
+}
+
+// End destroys a machine, trying again while the vendor is only unavailable.
+func End(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error {
+	for try := 1; ; try++ {
+		err := p.Destroy(ctx, spec)
+		if err == nil || errors.Is(err, sandbox.ErrNotFound) || errors.Is(err, sandbox.ErrGone) {
+			return nil
+		}
+		if !errors.Is(err, sandbox.ErrUnavailable) || try == 3 {
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(try) * time.Second):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// An UnsavedError says that work could not be brought home, so that the machine
+// was left for it.
+type UnsavedError struct {
+	ID  string
+	Err error
+}
+
+func (e *UnsavedError) Error() string {
+	return fmt.Sprintf("the changes made in sandbox %s could not be fetched: %v", e.ID, e.Err)
+}
+
+func (e *UnsavedError) Unwrap() error { return e.Err }
+
+// End brings changes home and ends a fresh machine, whatever happened before. It
+// uses a context of its own. The error is an *UnsavedError if work stays behind.
+func (s *Session) End() error {
+	defer s.Sandbox.Close()
+	if s.opts.Provider.Describe().Features.Host {
+		return nil
+	}
+	err := s.bringHome()
+	if gone := errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound); err != nil && !gone && s.Fresh {
+		s.lease.Unsaved = true
+		s.opts.Leases.Put(s.lease)
+		s.opts.Note("sandbox %s keeps your work and ends by itself at %s", s.lease.ID, s.lease.Expires.Local().Format("15:04"))
+		s.opts.Note("look at it: talkops sandbox exec --sandbox %s --sandbox-id %s -- ls", s.lease.Provider, s.lease.ID)
+		s.opts.Note("end it: talkops sandbox rm %s", s.lease.ID)
+		return &UnsavedError{s.lease.ID, err}
+	}
+	switch {
+	case !s.Fresh:
+		if err != nil {
+			return &UnsavedError{s.Sandbox.Info().ID, err}
+		}
+		return nil
+	case s.opts.Keep:
+		s.lease.Kept = true
+		s.opts.Note("%s %s is kept; it ends by itself at %s, or with: talkops sandbox rm %s",
+			s.opts.Provider.Describe().Title, s.lease.ID, s.lease.Expires.Local().Format("2006-01-02 15:04"), s.lease.ID)
+		return s.opts.Leases.Put(s.lease)
+	}
+	s.destroy()
+	if err != nil {
+		return &UnsavedError{s.lease.ID, err}
+	}
+	return nil
+}
+
+// bringHome writes what changed in the sandbox since it was set up to an archive
+// on this computer.
+func (s *Session) bringHome() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
+	defer cancel()
+	dir := s.Sandbox.Info().Dir
+	after, err := workspace.Sums(ctx, s.Sandbox, dir)
+	if err != nil {
+		return err
+	}
+	changes := workspace.Compare(s.baseline, after)
+	if changes.Empty() {
+		return nil
+	}
+	run := s.lease.Run
+	if run == "" {
+		run = "attached-" + time.Now().UTC().Format("20060102T150405")
+	}
+	home := filepath.Join(s.opts.WorkDir, run)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	archive := filepath.Join(home, "changes.tar")
+	f, err := os.OpenFile(archive+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = changes.Fetch(ctx, s.Sandbox, dir, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(archive+".part", archive)
+	}
+	if err == nil && len(changes.Deleted) > 0 {
+		err = os.WriteFile(filepath.Join(home, "deleted"), []byte(strings.Join(changes.Deleted, "\x00")+"\x00"), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	s.opts.Note("changed in the sandbox (%s), saved in %s", changes, home)
+	return nil
+}
+
+// lines keeps the last lines written to it.
+type lines struct{ buf []byte }
+
+func (l *lines) Write(p []byte) (int, error) {
+	const most = 4096
+	l.buf = append(l.buf, p...)
+	if len(l.buf) > most {
+		l.buf = append(l.buf[:0], l.buf[len(l.buf)-most:]...)
+	}
+	return len(p), nil
+}
+
+func (l *lines) list() []string {
+	list := strings.Split(strings.TrimRight(string(l.buf), "\n"), "\n")
+	if len(list) > 20 {
+		list = list[len(list)-20:]
+	}
+	return list
+}

@@ -1,0 +1,198 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// A Sum is the state of one file or link in a sandbox.
+type Sum struct {
+	Sum  string // checksum, size and mode of a file
+	Link string // target of a link
+}
+
+// caches can be made again and stay behind.
+var caches = []string{".git", ".venv", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".terraform", ".terragrunt-cache", "cdk.out", ".cache", ".npm"}
+
+// histories are what a shell or client keeps in a home directory.
+var histories = []string{".bash_history", ".ash_history", ".sh_history", ".python_history", ".wget-hsts", ".lesshst", ".viminfo"}
+
+// sumScript prints one NUL-ended record a file: checksum, size, execute bit,
+// name; links as "link", target, name. It needs POSIX utilities only.
+const sumScript = `cd -- "$1" || exit 91
+find . \( %s \) -prune -o \( -type f -o -type l \) -exec sh -c '
+for f do
+	if [ -h "$f" ]; then printf "link %%s\n%%s\0" "$(readlink "$f")" "$f"
+	else
+		s=$(cksum < "$f" 2>/dev/null) || s="unreadable"
+		if [ -x "$f" ]; then x=x; else x=-; fi
+		printf "%%s %%s\n%%s\0" "$s" "$x" "$f"
+	fi
+done' sh {} +`
+
+// Sums lists what stands below dir of sb, caches and histories left out.
+func Sums(ctx context.Context, sb sandbox.Sandbox, dir string) (map[string]Sum, error) {
+	var names []string
+	for _, c := range caches {
+		names = append(names, "-type d -name "+sandbox.Quote(c))
+	}
+	for _, h := range histories {
+		names = append(names, "-path "+sandbox.Quote("./"+h))
+	}
+	var stdout, stderr bytes.Buffer
+	exit, err := sb.Exec(ctx, sandbox.Cmd{
+		Args:   []string{"/bin/sh", "-c", fmt.Sprintf(sumScript, strings.Join(names, " -o ")), "sh", dir},
+		Stdout: &stdout, Stderr: &stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if exit == 91 {
+		return nil, sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
+	}
+	sums := map[string]Sum{}
+	for record := range strings.SplitSeq(stdout.String(), "\x00") {
+		state, name, ok := strings.Cut(record, "\n./")
+		if !ok {
+			continue
+		}
+		if target, isLink := strings.CutPrefix(state, "link "); isLink {
+			sums[name] = Sum{Link: target}
+		} else {
+			sums[name] = Sum{Sum: state}
+		}
+	}
+	if exit != 0 && len(sums) == 0 {
+		return nil, sandbox.Errorf(sandbox.CodeInternal, "list %s: %s", dir, firstLine(stderr.String()))
+	}
+	return sums, nil
+}
+
+// Changes are what happened below a directory since an earlier state.
+type Changes struct {
+	Written []string // new or changed, sorted
+	Deleted []string
+}
+
+// Empty reports whether nothing happened.
+func (c Changes) Empty() bool { return len(c.Written) == 0 && len(c.Deleted) == 0 }
+
+// Compare tells how to get from before to after.
+func Compare(before, after map[string]Sum) Changes {
+	var c Changes
+	for name, sum := range after {
+		if old, was := before[name]; !was || old != sum {
+			c.Written = append(c.Written, name)
+		}
+	}
+	for name := range before {
+		if _, is := after[name]; !is {
+			c.Deleted = append(c.Deleted, name)
+		}
+	}
+	sort.Strings(c.Written)
+	sort.Strings(c.Deleted)
+	return c
+}
+
+// Fetch writes the changed files below dir of sb to w as a tar archive.
+func (c Changes) Fetch(ctx context.Context, sb sandbox.Sandbox, dir string, w io.Writer) error {
+	if len(c.Written) == 0 {
+		return nil
+	}
+	var names bytes.Buffer
+	size := 0
+	for _, n := range c.Written {
+		names.WriteString("./" + n + "\x00")
+		size += len(n) + 3
+	}
+	if size < sandbox.MaxArg/2 {
+		return sandbox.Pack(ctx, sb, dir, prefixed(c.Written), w)
+	}
+	// Too many names for one command line: one archive per batch would not be
+	// one archive, so the batches are appended to one file in the sandbox.
+	script := `cd -- "$1" || exit 91
+t=$(mktemp "${TMPDIR:-/tmp}/talkops-XXXXXX") || exit 92
+trap 'rm -f "$t"' EXIT
+xargs -0 tar -rf "$t" -- && cat "$t"`
+	var stderr bytes.Buffer
+	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", script, "sh", dir}, Stdin: &names, Stdout: w, Stderr: &stderr})
+	if err == nil && exit != 0 {
+		err = sandbox.Errorf(sandbox.CodeInternal, "pack changes: ended with %d: %s", exit, firstLine(stderr.String()))
+	}
+	return err
+}
+
+func prefixed(names []string) []string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = "./" + n
+	}
+	return list
+}
+
+// fileSum is the state of a local file as sumScript would print it.
+func fileSum(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := &posixSum{}
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	x := "-"
+	if info.Mode()&0o111 != 0 {
+		x = "x"
+	}
+	return fmt.Sprintf("%d %d %s", h.sum(), h.n, x), nil
+}
+
+// posixSum computes what cksum(1) prints: a CRC-32 with the same polynomial as
+// hash/crc32, most significant bit first, over the bytes and then their count.
+type posixSum struct {
+	crc uint32 // bit-reversed
+	n   uint64
+}
+
+var ieee = crc32.MakeTable(crc32.IEEE)
+
+func (s *posixSum) Write(p []byte) (int, error) {
+	for _, b := range p {
+		s.step(b)
+	}
+	s.n += uint64(len(p))
+	return len(p), nil
+}
+
+func (s *posixSum) step(b byte) {
+	s.crc = ieee[byte(s.crc)^bits.Reverse8(b)] ^ s.crc>>8
+}
+
+func (s *posixSum) sum() uint32 {
+	t := *s
+	for n := s.n; n > 0; n >>= 8 {
+		t.step(byte(n))
+	}
+	return ^bits.Reverse32(t.crc)
+}
+
+// String lists the changes for people.
+func (c Changes) String() string {
+	return strconv.Itoa(len(c.Written)) + " written, " + strconv.Itoa(len(c.Deleted)) + " deleted"
+}

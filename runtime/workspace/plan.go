@@ -1,0 +1,366 @@
+// Package workspace decides what of a project goes up into a sandbox, sends it
+// as one archive, and brings back what changed.
+package workspace
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Rules say what may leave this computer.
+type Rules struct {
+	Include       []string // takes back what the skip list or git's ignore rules drop
+	Exclude       []string // skips more
+	AllowSecrets  []string // exceptions from the secret filter
+	Gitignore     bool
+	MaxFileBytes  int64
+	MaxTotalBytes int64 // 0: no limit
+}
+
+// An Item is one thing that goes up.
+type Item struct {
+	Name string // relative slash path
+	Mode fs.FileMode
+	Size int64
+	Link string // target of a symlink
+}
+
+// A Plan is what would go up, and what would not and why. Making one changes
+// nothing.
+type Plan struct {
+	Root    string
+	Items   []Item
+	Bytes   int64
+	Skipped map[Reason][]string // names, relative; directories end in "/"
+	Tracked []string            // skipped directories that git tracks
+}
+
+// A Reason says why something stays at home.
+type Reason string
+
+// The reasons.
+const (
+	SkipList   Reason = "skip list"
+	Excluded   Reason = "excluded"
+	GitIgnored Reason = "ignored by git"
+	TooLarge   Reason = "too large"
+	Secret     Reason = "may hold secrets"
+	Outside    Reason = "link out of the project"
+	Special    Reason = "not a file, directory or link"
+	Unreadable Reason = "unreadable"
+)
+
+// A SizeError is a project larger than the upload may be.
+type SizeError struct {
+	Bytes, Limit int64
+	Largest      []string // the largest top-level entries, with their sizes
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the project is too large to upload: %s, and the limit (sync.max_total_bytes) is %s. Largest: %s",
+		Size(e.Bytes), Size(e.Limit), strings.Join(e.Largest, ", "))
+}
+
+// Size writes a number of bytes for people.
+func Size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+type planner struct {
+	Plan
+	rules                   Rules
+	ignoreFile              []pattern
+	include, exclude, allow []pattern
+	ignored                 map[string]bool
+}
+
+// Make walks the project at root. Nothing of the project is executed.
+func Make(ctx context.Context, root string, rules Rules) (*Plan, error) {
+	p := &planner{
+		Plan:  Plan{Root: root, Skipped: map[Reason][]string{}},
+		rules: rules, include: parsePatterns(rules.Include), exclude: parsePatterns(rules.Exclude), allow: parsePatterns(rules.AllowSecrets),
+	}
+	if data, err := os.ReadFile(filepath.Join(root, ".talkopsignore")); err == nil {
+		p.ignoreFile = parsePatterns(strings.Split(string(data), "\n"))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read .talkopsignore: %w", err)
+	}
+	if rules.Gitignore {
+		var err error
+		if p.ignored, err = gitIgnored(ctx, root); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.walk(ctx, ""); err != nil {
+		return nil, err
+	}
+	p.findTracked(ctx)
+	if rules.MaxTotalBytes > 0 && p.Bytes > rules.MaxTotalBytes {
+		return nil, &SizeError{p.Bytes, rules.MaxTotalBytes, p.largest()}
+	}
+	return &p.Plan, nil
+}
+
+func (p *planner) walk(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(p.Root, dir))
+	if err != nil {
+		if dir == "" {
+			return err
+		}
+		p.skip(Unreadable, dir+"/")
+		return nil
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if why := p.judge(name, e); why != "" {
+			if e.IsDir() {
+				name += "/"
+			}
+			p.skip(why, name)
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			p.skip(Unreadable, name)
+			continue
+		}
+		item := Item{Name: name, Mode: info.Mode()}
+		switch {
+		case e.IsDir():
+			p.Items = append(p.Items, item)
+			if err := p.walk(ctx, name); err != nil {
+				return err
+			}
+			continue
+		case info.Mode()&fs.ModeSymlink != 0:
+			if item.Link, err = os.Readlink(filepath.Join(p.Root, name)); err != nil {
+				p.skip(Unreadable, name)
+				continue
+			}
+			if !inside(dir, item.Link) {
+				p.skip(Outside, name)
+				continue
+			}
+		case !info.Mode().IsRegular():
+			p.skip(Special, name)
+			continue
+		case info.Size() > p.rules.MaxFileBytes:
+			p.skip(TooLarge, name)
+			continue
+		default:
+			item.Size = info.Size()
+			if strings.HasSuffix(name, ".tfvars") && p.holdsSecret(name) && !match(p.allow, name, false) {
+				p.skip(Secret, name)
+				continue
+			}
+			f, err := os.Open(filepath.Join(p.Root, name))
+			if err != nil {
+				p.skip(Unreadable, name)
+				continue
+			}
+			f.Close()
+		}
+		p.Items = append(p.Items, item)
+		p.Bytes += item.Size
+	}
+	return nil
+}
+
+// judge decides by name, in the documented order.
+func (p *planner) judge(name string, e fs.DirEntry) Reason {
+	base := path.Base(name)
+	switch {
+	case base == ".git": // a directory, or the file of a work tree
+		return SkipList
+	case match(secretNames, name, e.IsDir()) && !match(p.allow, name, e.IsDir()):
+		return Secret
+	case match(p.ignoreFile, name, e.IsDir()), match(p.exclude, name, e.IsDir()):
+		return Excluded
+	case match(p.include, name, e.IsDir()):
+		return ""
+	case p.ignored[name]:
+		return GitIgnored
+	case e.IsDir() && skipped[base] && !p.leadsToIncluded(name):
+		return SkipList
+	case !e.IsDir() && skippedFile(base):
+		return SkipList
+	}
+	return ""
+}
+
+// leadsToIncluded reports whether an include pattern names something below dir.
+func (p *planner) leadsToIncluded(dir string) bool {
+	return slices.ContainsFunc(p.rules.Include, func(s string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(s, "/"), dir+"/")
+	})
+}
+
+func (p *planner) skip(why Reason, name string) { p.Skipped[why] = append(p.Skipped[why], name) }
+
+// inside reports whether a link in dir stays in the project, by its text.
+func inside(dir, target string) bool {
+	if path.IsAbs(target) || filepath.IsAbs(target) {
+		return false
+	}
+	joined := path.Join(dir, filepath.ToSlash(target))
+	return joined != ".." && !strings.HasPrefix(joined, "../")
+}
+
+func (p *planner) holdsSecret(name string) bool {
+	f, err := os.Open(filepath.Join(p.Root, name))
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	return secretText.MatchReader(bufio.NewReader(f))
+}
+
+func (p *planner) largest() []string {
+	sizes := map[string]int64{}
+	for _, item := range p.Items {
+		top, _, _ := strings.Cut(item.Name, "/")
+		sizes[top] += item.Size
+	}
+	names := slices.Collect(func(yield func(string) bool) {
+		for n := range sizes {
+			if !yield(n) {
+				return
+			}
+		}
+	})
+	sort.Slice(names, func(i, j int) bool { return sizes[names[i]] > sizes[names[j]] })
+	if len(names) > 5 {
+		names = names[:5]
+	}
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s (%s)", n, Size(sizes[n]))
+	}
+	return names
+}
+
+// findTracked notes which skipped directories git tracks.
+func (p *planner) findTracked(ctx context.Context) {
+	var dirs []string
+	for _, d := range p.Skipped[SkipList] {
+		if strings.HasSuffix(d, "/") && path.Base(d) != ".git" {
+			dirs = append(dirs, d)
+		}
+	}
+	if len(dirs) == 0 || !inGit(p.Root) {
+		return
+	}
+	out, err := git(ctx, p.Root, "ls-files", "-z", "--cached")
+	if err != nil {
+		return
+	}
+	for _, d := range dirs {
+		if bytes.HasPrefix(out, []byte(d)) || bytes.Contains(out, []byte("\x00"+d)) {
+			p.Tracked = append(p.Tracked, d)
+		}
+	}
+}
+
+// gitIgnored asks git which untracked things it ignores, relative to root.
+func gitIgnored(ctx context.Context, root string) (map[string]bool, error) {
+	if !inGit(root) {
+		return nil, nil
+	}
+	out, err := git(ctx, root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	if err != nil {
+		return nil, fmt.Errorf("ask git what it ignores (switch this off with sync.gitignore = false): %w", err)
+	}
+	set := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		set[strings.TrimSuffix(name, "/")] = true
+	}
+	return set, nil
+}
+
+func inGit(root string) bool {
+	for d := root; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return true
+		}
+		if d == filepath.Dir(d) {
+			return false
+		}
+	}
+}
+
+// git runs git so that nothing the repository configures is executed.
+func git(ctx context.Context, root string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", root}, args...)...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil && stderr.Len() > 0 {
+		err = errors.New(strings.TrimSpace(firstLine(stderr.String())))
+	}
+	return out, err
+}
+
+func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
+
+// Report says the plan in a few lines: what goes up, what stays and why.
+func (p *Plan) Report(w io.Writer) {
+	files := 0
+	for _, item := range p.Items {
+		if !item.Mode.IsDir() {
+			files++
+		}
+	}
+	fmt.Fprintf(w, "%d files, %s", files, Size(p.Bytes))
+	var parts []string
+	for _, why := range []Reason{SkipList, Excluded, GitIgnored, TooLarge, Secret, Outside, Special, Unreadable} {
+		if n := len(p.Skipped[why]); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %s", why, sample(p.Skipped[why])))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "; not sent: %s", strings.Join(parts, "; "))
+	}
+	fmt.Fprintln(w)
+	for _, d := range p.Tracked {
+		fmt.Fprintf(w, "note: %s is in git but was not sent; to send it: [sync] include = [%q]\n", d, d)
+	}
+}
+
+// sample lists a few names, quoted where they are odd.
+func sample(names []string) string {
+	var shown []string
+	for i, n := range names {
+		if i == 4 {
+			shown = append(shown, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		if q := fmt.Sprintf("%q", n); q != `"`+n+`"` {
+			n = q
+		}
+		shown = append(shown, n)
+	}
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,124 @@
+package workspace
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// A Progress is told how far an upload is.
+type Progress func(files int, bytes int64)
+
+// Upload sends the plan's items below dir of sb as one archive. What already
+// stands in the sandbox under a name of the plan is left alone if keep says so.
+func (p *Plan) Upload(ctx context.Context, sb sandbox.Sandbox, dir string, keep func(name string) bool, progress Progress) error {
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pw.CloseWithError(p.write(pw, keep, progress))
+	}()
+	err := sandbox.Unpack(ctx, sb, dir, pr)
+	pr.CloseWithError(fmt.Errorf("the upload has ended"))
+	<-done
+	return err
+}
+
+// write makes the archive. It reads only through the project's own root, so that
+// a link put in place meanwhile cannot lead out of it.
+func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) error {
+	root, err := os.OpenRoot(p.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	tw := tar.NewWriter(w)
+	files, sent := 0, int64(0)
+	for _, item := range p.Items {
+		if keep != nil && keep(item.Name) {
+			continue
+		}
+		h := &tar.Header{Name: item.Name, Mode: int64(item.Mode.Perm()), Format: tar.FormatPAX}
+		switch {
+		case item.Mode.IsDir():
+			h.Typeflag, h.Name = tar.TypeDir, item.Name+"/"
+			if err := tw.WriteHeader(h); err != nil {
+				return err
+			}
+			continue
+		case item.Link != "":
+			h.Typeflag, h.Linkname = tar.TypeSymlink, item.Link
+			if err := tw.WriteHeader(h); err != nil {
+				return err
+			}
+		default:
+			if err := writeFile(tw, root, h, item); err != nil {
+				return fmt.Errorf("%s: %w", item.Name, err)
+			}
+		}
+		files++
+		sent += item.Size
+		if progress != nil {
+			progress(files, sent)
+		}
+	}
+	return tw.Close()
+}
+
+func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
+	f, err := root.Open(filepath.FromSlash(item.Name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h.Typeflag, h.Size, h.ModTime = tar.TypeReg, info.Size(), info.ModTime()
+	if err := tw.WriteHeader(h); err != nil {
+		return err
+	}
+	n, err := io.Copy(tw, io.LimitReader(f, h.Size))
+	if err == nil && n < h.Size {
+		err = fmt.Errorf("it became shorter while it was read")
+	}
+	return err
+}
+
+// Existing decides what an attached sandbox keeps: it returns the names of the
+// plan whose files are the same there (they need not be sent) and those that
+// differ (they are left alone).
+func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (same, differ map[string]bool, err error) {
+	there, err := Sums(ctx, sb, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	same, differ = map[string]bool{}, map[string]bool{}
+	for _, item := range p.Items {
+		sum, exists := there[item.Name]
+		if !exists || item.Mode.IsDir() {
+			continue
+		}
+		if item.Link == "" && sum.Link == "" {
+			if here, err := fileSum(filepath.Join(p.Root, filepath.FromSlash(item.Name))); err == nil && here == sum.Sum {
+				same[item.Name] = true
+				continue
+			}
+		} else if item.Link == sum.Link {
+			same[item.Name] = true
+			continue
+		}
+		differ[item.Name] = true
+	}
+	return same, differ, nil
+}
+
+// Below joins a start directory below the root with the sandbox's directory.
+func Below(dir, start string) string { return path.Join(dir, filepath.ToSlash(start)) }
