@@ -277,6 +277,17 @@ func TestCancelledAnswerEndsAtOnce(t *testing.T) {
 	})
 }
 
+func TestServerThatIsNotThereIsGivenUp(t *testing.T) {
+	wires(t, func(t *testing.T, srv *modeltest.Server, m model.Model) {
+		srv.Close()
+		var s seen
+		_, err := m.Answer(t.Context(), question, s.emit)
+		if !errors.Is(err, model.ErrUnavailable) || len(s.retries) != 4 {
+			t.Errorf("got %v after %d more tries, want 4", err, len(s.retries))
+		}
+	})
+}
+
 func TestNoKeyOfAnotherProviderIsSent(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	t.Setenv("OPENAI_ORG_ID", "org-"+key)

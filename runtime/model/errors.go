@@ -39,6 +39,8 @@ type Error struct {
 	Status   int    // of HTTP; 0 if there was none
 	Msg      string // the vendor's own words, cleaned; may be empty
 	KeyVar   string // with ErrAuth: the variable that holds the key; may be empty
+
+	final bool // every try that is worth one was made
 }
 
 func (e *Error) Error() string {
@@ -64,7 +66,7 @@ var badKey = regexp.MustCompile(`(?i)api key not valid|invalid api key|incorrect
 
 // refusal turns a refused HTTP answer into an Error.
 func (c Config) refusal(status int, body []byte, header http.Header) *Error {
-	e := &Error{Provider: c.Provider, Status: status, Msg: c.clean(vendorMessage(body, header))}
+	e := &Error{Provider: c.Provider, Status: status, Msg: c.clean(vendorMessage(body, header)), final: true}
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, badKey.MatchString(e.Msg):
 		e.Kind, e.KeyVar = ErrAuth, c.KeyVar
@@ -108,7 +110,7 @@ func (c Config) streamed(err error) *Error {
 
 // again reports whether asking once more may go better.
 func (e *Error) again() bool {
-	return e.Kind == ErrIncomplete || e.Kind == ErrUnavailable && e.Status == 0
+	return !e.final && (e.Kind == ErrIncomplete || e.Kind == ErrUnavailable)
 }
 
 // vendorMessage finds the sentence meant for people in an error answer.

@@ -78,7 +78,7 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		wait, told := c.backoff(try), false
 		if err != nil {
-			c.fail = &Error{Provider: c.conf.Provider, Kind: ErrUnavailable, Msg: c.conf.clean(err.Error())}
+			c.fail = &Error{Provider: c.conf.Provider, Kind: ErrUnavailable, Msg: c.conf.clean(err.Error()), final: true}
 		} else {
 			text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 			_ = resp.Body.Close()
@@ -108,7 +108,7 @@ func (c *courier) accept(resp *http.Response) (*http.Response, error) {
 	c.fail = nil
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		_ = resp.Body.Close()
-		c.fail = &Error{Provider: c.conf.Provider, Kind: ErrUnavailable, Status: resp.StatusCode,
+		c.fail = &Error{Provider: c.conf.Provider, Kind: ErrUnavailable, Status: resp.StatusCode, final: true,
 			Msg: "it answered with a web page; the base URL may be wrong"}
 		return nil, c.fail
 	}
