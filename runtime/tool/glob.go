@@ -18,11 +18,12 @@ type globArgs struct {
 }
 
 // Names are ended by what no name found here can hold. Links count as what
-// their readers find: files, but never directories to walk into.
+// their readers find: files, but never directories to walk into. BusyBox forgets
+// an -exec with + inside parentheses.
 const globScript = enter + `
 shift
-find . ! -name . "$@" \( -type f -exec sh -c 'printf "%s//\n" "$@"' sh {} + \) -o \
-  \( -type l -exec sh -c 'for f do if [ -f "$f" ]; then printf "%s//\n" "$f"; fi; done; exit 0' sh {} + \)
+find . ! -name . "$@" -type f -exec sh -c 'printf "%s//\n" "$@"' sh {} + \
+  -o -type l -exec sh -c 'for f do if [ -f "$f" ]; then printf "%s//\n" "$f"; fi; done; exit 0' sh {} +
 `
 
 func (s *set) glob() Tool {

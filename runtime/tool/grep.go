@@ -42,18 +42,15 @@ shift 5
 nl='
 '
 found=$(grep -l "$how" -e "$text" -- "$@" 2>/dev/null)
-all=
-case $? in
-0) ;;
-1) exit 0;;
-*) all=1;;
-esac
+status=$?
 for f do
-  if [ -z "$all" ]; then
-    case $nl$found$nl in *"$nl$f$nl"*) ;; *) continue;; esac
-  elif [ ! -r "$f" ]; then
+  if [ ! -r "$f" ]; then
     if [ -e "$f" ]; then printf '%s //%sU//' "$f" "$mark"; fi
     continue
+  fi
+  if [ $status -eq 1 ]; then continue
+  elif [ $status -eq 0 ]; then
+    case $nl$found$nl in *"$nl$f$nl"*) ;; *) continue;; esac
   else
     grep -q "$how" -e "$text" -- "$f"
     case $? in 0) ;; 1) continue;; *) [ -r "$f" ] || continue; exit 2;; esac
@@ -70,12 +67,17 @@ exit 0
 `
 
 // $2 is grepFiles, $3 to $7 its first arguments, the others narrow what find
-// finds.
+// finds. What grep says of the pattern itself counts more than its status, which
+// BusyBox has wrong.
 const grepScript = classify + `
 [ -e "$1" ] || exit 81
 path=$1 files=$2 mark=$3 mode=$4 how=$5 text=$6 most=$7
 shift 7
-grep "$how" -e "$text" </dev/null || [ $? -eq 1 ] || exit 85
+said=$(grep "$how" -e "$text" </dev/null 2>&1)
+case $?:$said in
+1:|1:*warning*) ;;
+*) printf '%s\n' "$said" >&2; exit 85;;
+esac
 if [ -f "$path" ]; then
   [ -r "$path" ] || exit 83
   exec sh -c "$files" sh "$mark" "$mode" "$how" "$text" "$most" "$path"

@@ -46,6 +46,11 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Sandbox) {
 					if r.user && root {
 						t.Skip("the sandbox's user may do everything: id -u is 0")
 					}
+					if r.user {
+						t.Cleanup(func() { // so that the directory can be removed
+							sb.Exec(context.Background(), sandbox.Cmd{Args: []string{"chmod", "-R", "u+rwx", dir}})
+						})
+					}
 					t.Parallel()
 					r.run(newPlace(t, sb, dir, r.opts))
 				})
