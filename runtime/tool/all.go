@@ -163,6 +163,9 @@ func (f *function[A]) Run(ctx context.Context, input string, emit func(Output)) 
 // failure is the result that tells the model of err, and err itself if it ends
 // the run.
 func failure(ctx context.Context, given string, err error) (Result, error) {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		_, err = sandbox.ExitOf(ctx)
+	}
 	code := sandbox.CodeOf(err)
 	msg := err.Error()
 	if e, ok := errors.AsType[*sandbox.Error](err); ok && given != "" {

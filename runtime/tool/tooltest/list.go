@@ -136,6 +136,10 @@ var listRules = []rule{
 		p.lines(r, "@/f")
 		p.says(r, "d")
 	}},
+	{name: "C285 a search that takes too long is truncated", opts: tool.Options{GlobTime: 1, GrepTime: 1}, run: func(p *place) {
+		p.says(p.ok("glob", args{"pattern": "*"}), "truncated")
+		p.says(p.ok("grep", args{"pattern": "x"}), "truncated")
+	}},
 	{name: "C283 a tree of 200 levels is walked", run: func(p *place) {
 		p.sh("i=0; while [ $i -lt 200 ]; do mkdir d && cd d; i=$((i+1)); done; echo word >f")
 		deep := "@/" + strings.Repeat("d/", 200) + "f"
