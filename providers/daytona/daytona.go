@@ -32,6 +32,8 @@ var (
 	_ sandbox.Lister   = Provider{}
 	_ sandbox.Sandbox  = (*box)(nil)
 	_ sandbox.Killer   = (*box)(nil)
+
+	_ sandbox.Snapshotter = (*box)(nil)
 )
 
 // Describe says what the provider is and needs.

@@ -357,11 +357,17 @@ func (j *job) stop(ctx context.Context) {
 	wg.Wait()
 }
 
-// killScript ends the process group whose leader is named in the file $1.
+// killScript ends the process group whose leader is named in the file $1. The
+// dead whom nobody has buried yet do not count.
 const killScript = `p=$(cat "$1" 2>/dev/null) && [ "$p" -gt 1 ] || exit 1
+alive() {
+	kill -0 "-$p" 2>/dev/null || return 1
+	[ -r /proc/self/stat ] || return 0
+	sed -n 's/.*) \([^ ]*\) [0-9]* '"$p"' .*/\1/p' /proc/[0-9]*/stat 2>/dev/null | grep -q '[^ZX]'
+}
 kill -TERM "-$p" 2>/dev/null || exit 1
 i=0
-while kill -0 "-$p" 2>/dev/null && [ $i -lt 20 ]; do
+while alive && [ $i -lt 20 ]; do
 	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
 	i=$((i+1))
 done

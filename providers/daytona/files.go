@@ -48,7 +48,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	}
 	var have int64
 	for n := 1; ; n++ {
-		got, err := b.download(ctx, name, have, w)
+		got, err := b.part(ctx, name, have, size, w)
 		have += got
 		if err == nil {
 			break
@@ -277,6 +277,12 @@ func (t tracked) Read(p []byte) (int, error) {
 // download copies the file name from offset on to w and returns how many bytes
 // w took, also when it fails.
 func (b *box) download(ctx context.Context, name string, offset int64, w io.Writer) (int64, error) {
+	return b.part(ctx, name, offset, -1, w)
+}
+
+// part is download of a file that has size bytes; negative is unknown. An answer
+// that is neither a range nor of that size is not the file.
+func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
 	idle := time.AfterFunc(idleAfter, cancel)
@@ -305,6 +311,9 @@ func (b *box) download(ctx context.Context, name string, offset int64, w io.Writ
 		}
 	default:
 		// The range was not honoured: the whole file comes.
+		if size >= 0 && want >= 0 && want != size {
+			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("Daytona sent %d bytes that are not the file", want)}
+		}
 		skipped, err := io.CopyN(io.Discard, resp.Body, offset)
 		if err == io.EOF {
 			return 0, nil

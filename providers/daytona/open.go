@@ -156,27 +156,36 @@ func (a *api) post(ctx context.Context, want creation) (machine, error) {
 	defer look.Stop()
 	ours := func() (string, bool) {
 		m, err := a.get(late, want.Name)
-		return m.ID, err == nil && m.Labels[openingLabel] == want.Labels[openingLabel]
+		if err != nil || m.Labels[openingLabel] != want.Labels[openingLabel] || ending(m.State) {
+			return "", false
+		}
+		return m.ID, true
 	}
 	var id string
 	for waiting := true; waiting && id == ""; {
 		select {
 		case got := <-done:
-			waiting = false
-			if id = got.m.ID; id == "" {
-				id, _ = ours()
-			}
+			id, waiting = got.m.ID, false
 		case <-look.C:
 			id, _ = ours()
 		case <-limit.C:
 			waiting = false
-			id, _ = ours()
 		}
 	}
-	if id != "" {
+	stop()
+	<-finished
+	// The request may have been under way once more when it was stopped.
+	for range 2 {
+		if other, ok := ours(); ok && id == "" {
+			id = other
+		}
+		if id == "" {
+			break
+		}
 		if err := a.destroy(late, id); err != nil {
 			return machine{}, fmt.Errorf("%w; sandbox %s could not be deleted: %w", ended, id, err)
 		}
+		id = ""
 	}
 	return machine{}, ended
 }

@@ -301,3 +301,34 @@ func TestUnpackAndPack(t *testing.T) {
 		t.Errorf("got %q", out)
 	}
 }
+
+func TestSnapshot(t *testing.T) {
+	s := daytonatest.New(t, daytonatest.Config{StopDelay: 50 * time.Millisecond})
+	sb := open(t, s)
+	run(t, sb, "echo kept >f")
+	if err := sandbox.Snapshot(t.Context(), sb, "base"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
+	next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
+	if out, _, _ := run(t, next, "cat f"); out != "kept\n" {
+		t.Errorf("got %q", out)
+	}
+	_, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: "none"})
+	wantCode(t, err, sandbox.CodeNotFound)
+}
+
+func TestAnswerThatIsNoFile(t *testing.T) {
+	s := daytonatest.New(t)
+	sb := open(t, s)
+	name := sb.Info().Dir + "/f"
+	if err := sb.WriteFile(t.Context(), name, strings.NewReader("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(daytonatest.Fault{Op: "download", Status: 200, Body: `{"message":"an error with the wrong status"}`})
+	var got bytes.Buffer
+	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	if got.Len() != 0 {
+		t.Errorf("got %q as content", got.String())
+	}
+}

@@ -2,6 +2,7 @@ package daytonatest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,6 +37,8 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "delete", "DELETE /api/sandbox/{id}", s.one(s.destroy))
 	s.handle(mux, "start", "POST /api/sandbox/{id}/start", s.one(s.start))
 	s.handle(mux, "stop", "POST /api/sandbox/{id}/stop", s.one(s.stop))
+	s.handle(mux, "snapshot", "POST /api/sandbox/{id}/snapshot", s.one(s.snapshot))
+	s.handle(mux, "snapshots", "GET /api/snapshots", s.snapshots)
 	s.handle(mux, "labels", "PUT /api/sandbox/{id}/labels", s.one(s.setLabels))
 	s.handle(mux, "last-activity", "POST /api/sandbox/{id}/last-activity", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 201, nil) }))
 	s.handle(mux, "toolbox-proxy-url", "GET /api/sandbox/{id}/toolbox-proxy-url", s.one(func(w http.ResponseWriter, r *http.Request, b *box) {
@@ -155,6 +158,14 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, 409, "CONFLICT", "Sandbox with name "+name+" already exists")
 		return
 	}
+	if snapshot, _ := asked["snapshot"].(string); snapshot != "" && snapshot != "default" {
+		if s.kept[snapshot] == nil {
+			m.Close()
+			refuse(w, r, 404, "NOT_FOUND", "Snapshot "+snapshot+" not found")
+			return
+		}
+		copyHome(s.kept[snapshot], m)
+	}
 	b := &box{
 		id: s.number("box-"), name: name, asked: asked, labels: map[string]string{},
 		created: s.cfg.Now(), machine: m, sessions: map[string]*session{},
@@ -269,6 +280,59 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	reply(w, 200, s.show(b))
+}
+
+// snapshot keeps a copy of the home directory.
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, b *box) {
+	var body struct {
+		Name string `json:"name"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Name == "" {
+		refuse(w, r, 400, "BAD_REQUEST", "name should not be empty")
+		return
+	}
+	switch {
+	case s.kept[body.Name] != nil:
+		refuse(w, r, 409, "CONFLICT", "Snapshot with name "+body.Name+" already exists")
+		return
+	case b.next != "":
+		busy(w, r)
+		return
+	}
+	m, err := machine.New("")
+	if err == nil {
+		err = copyHome(b.machine, m)
+	}
+	if err != nil {
+		refuse(w, r, 500, "INTERNAL_SERVER_ERROR", err.Error())
+		return
+	}
+	s.kept[body.Name] = m
+	s.move(b, "snapshotting", b.state, s.cfg.StopDelay)
+	reply(w, 200, s.show(b))
+}
+
+func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := []any{}
+	for name := range s.kept {
+		if strings.Contains(name, r.URL.Query().Get("name")) {
+			items = append(items, map[string]any{"id": "id-" + name, "name": name, "state": "active"})
+		}
+	}
+	reply(w, 200, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
+}
+
+func copyHome(from, to *machine.Machine) error {
+	run, err := to.Start(machine.Process{Args: []string{"cp", "-a", from.Dir() + "/.", to.Dir()}})
+	if err != nil {
+		return err
+	}
+	if exit, err := run.Wait(); exit != 0 || err != nil {
+		return fmt.Errorf("cp ended with %d (%v)", exit, err)
+	}
+	return nil
 }
 
 func (s *Server) setLabels(w http.ResponseWriter, r *http.Request, b *box) {

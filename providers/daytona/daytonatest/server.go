@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
 // A Config sets up a Server. The zero value is useful.
@@ -34,6 +36,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	boxes    []*box
+	kept     map[string]*machine.Machine // snapshots by name
 	requests []Request
 	faults   []*Fault
 	behave   Behaviour
@@ -91,7 +94,7 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, listener: listener, done: make(chan struct{})}
+	s := &Server{cfg: cfg, listener: listener, done: make(chan struct{}), kept: map[string]*machine.Machine{}}
 	s.http = &http.Server{Handler: s.routes()}
 	go s.http.Serve(listener)
 	return s, nil
@@ -125,6 +128,9 @@ func (s *Server) Close() {
 		wg.Go(b.end)
 	}
 	wg.Wait()
+	for _, m := range s.kept {
+		m.Close()
+	}
 }
 
 // URL returns the address of the control plane, for the setting api_url.
