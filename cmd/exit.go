@@ -69,6 +69,8 @@ func classify(err error) (int, string) {
 		return exitBudget, "budget"
 	case errors.Is(err, agent.ErrTurns):
 		return exitTurns, "turn_limit"
+	case errors.Is(err, agent.ErrRefused):
+		return exitRefused, "permission_needed"
 	case errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
 		return exitSandbox, "sandbox_lost"
 	case isUnsaved:

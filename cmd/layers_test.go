@@ -24,7 +24,8 @@ var layers = []struct {
 	{"providers", []string{"sdk/sandbox", "providers/*"}, "the one table of providers"},
 	{"providers/internal/...", []string{"sdk/sandbox", "providers/internal/..."}, "shared wire habits know no vendor"},
 	{"providers/*", []string{"sdk/sandbox", "providers/internal/..."}, "a provider can be compiled to Wasm: it knows the contract and its wire, no more"},
-	{"providers/*/...", []string{"sdk/...", "providers/..."}, "an emulator may use its provider's wire types"},
+	{"providers/*/*", []string{"sdk/...", "providers/..."}, "an emulator may use its provider's wire types"},
+	{"providers/*/*/...", []string{"sdk/...", "providers/..."}, "an emulator's programs"},
 	{"runtime/approval", []string{"runtime/tool", "sdk/sandbox"}, "a request for approval says what the tool would do"},
 	{"runtime/config", []string{"sdk/sandbox"}, "a leaf"},
 	{"runtime/term", nil, "a leaf"},
@@ -34,7 +35,7 @@ var layers = []struct {
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},
 	{"runtime/session", []string{"sdk/...", "runtime/workspace", "runtime/registry"}, "a sandbox's life needs no model"},
 	{"runtime/agent", []string{"runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "the loop knows neither terminal nor vendor"},
-	{"runtime/headless", []string{"runtime/agent", "runtime/approval", "runtime/model", "runtime/term"}, "a face of the agent"},
+	{"runtime/headless", []string{"runtime/agent", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"cmd/...", []string{"..."}, "the only place that knows everything"},
 }
 
@@ -92,8 +93,15 @@ func forbidden(pkg, imp string) string {
 }
 
 func under(pattern, name string) bool {
-	if rest, ok := strings.CutSuffix(pattern, "..."); ok {
-		return strings.HasPrefix(name+"/", rest)
+	if rest, ok := strings.CutSuffix(pattern, "/..."); ok {
+		parts := strings.Split(name, "/")
+		if n := strings.Count(rest, "/") + 1; len(parts) > n {
+			name = strings.Join(parts[:n], "/")
+		}
+		pattern = rest
+	}
+	if pattern == "..." {
+		return true
 	}
 	ok, _ := path.Match(pattern, name)
 	return ok

@@ -107,6 +107,9 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		if err != nil {
 			return agent.Outcome{}, err
 		}
+		if cfg.Run.MaxCostUSD > 0 && !m.Info().Price.Known() {
+			printer.Warn("the price of %s:%s is not known, so --max-cost-usd cannot stop this run", m.Info().Provider, m.Info().Name)
+		}
 		ag := &agent.Agent{
 			Model: m, Place: place, Emit: printer.Event,
 			Tools: tool.All(s.Sandbox, tool.Options{
@@ -146,7 +149,6 @@ func (a *app) finish(p *headless.Printer, r headless.Result, err error) error {
 	if err == nil {
 		return p.Finish(r)
 	}
-	r.Answer = ""
 	r.Errors = append([]string{err.Error()}, r.Errors...)
 	_, lines := explain(err)
 	for _, l := range lines[1:] {
@@ -261,7 +263,7 @@ func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *head
 		}
 		closers = append(closers, file)
 		return func(dir string) (model.Model, error) {
-			return model.Replay(file, dir, func(difference string) { p.Note("replay: %s", difference) })
+			return model.Replay(file, dir, func(difference string) { p.Note("%s", difference) })
 		}, closeAll, nil
 	}
 	endpoints := map[string]model.Endpoint{}

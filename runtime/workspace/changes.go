@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"fmt"
@@ -105,40 +106,55 @@ func Compare(before, after map[string]Sum) Changes {
 	return c
 }
 
-// Fetch writes the changed files below dir of sb to w as a tar archive.
+// Fetch writes the changed files below dir of sb to w as one tar archive. Their
+// names travel in as many batches as command lines of a safe length need.
 func (c Changes) Fetch(ctx context.Context, sb sandbox.Sandbox, dir string, w io.Writer) error {
-	if len(c.Written) == 0 {
-		return nil
-	}
-	var names bytes.Buffer
+	tw := tar.NewWriter(w)
+	var batch []string
 	size := 0
-	for _, n := range c.Written {
-		names.WriteString("./" + n + "\x00")
-		size += len(n) + 3
+	for i, name := range c.Written {
+		batch, size = append(batch, "./"+name), size+len(name)+8
+		if size < sandbox.MaxArg/2 && i < len(c.Written)-1 {
+			continue
+		}
+		if err := fetch(ctx, sb, dir, batch, tw); err != nil {
+			return err
+		}
+		batch, size = nil, 0
 	}
-	if size < sandbox.MaxArg/2 {
-		return sandbox.Pack(ctx, sb, dir, prefixed(c.Written), w)
-	}
-	// Too many names for one command line: one archive per batch would not be
-	// one archive, so the batches are appended to one file in the sandbox.
-	script := `cd -- "$1" || exit 91
-t=$(mktemp "${TMPDIR:-/tmp}/talkops-XXXXXX") || exit 92
-trap 'rm -f "$t"' EXIT
-xargs -0 tar -rf "$t" -- && cat "$t"`
-	var stderr bytes.Buffer
-	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", script, "sh", dir}, Stdin: &names, Stdout: w, Stderr: &stderr})
-	if err == nil && exit != 0 {
-		err = sandbox.Errorf(sandbox.CodeInternal, "pack changes: ended with %d: %s", exit, firstLine(stderr.String()))
-	}
-	return err
+	return tw.Close()
 }
 
-func prefixed(names []string) []string {
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = "./" + n
-	}
-	return list
+// fetch adds the named files to an archive.
+func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, tw *tar.Writer) error {
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pw.CloseWithError(sandbox.Pack(ctx, sb, dir, names, pw))
+	}()
+	err := func() error {
+		for tr := tar.NewReader(pr); ; {
+			h, err := tr.Next()
+			if err == io.EOF {
+				// What follows the end mark is padding, and Pack's own error.
+				_, err := io.Copy(io.Discard, pr)
+				return err
+			}
+			if err != nil {
+				return err
+			}
+			if err := tw.WriteHeader(h); err != nil {
+				return err
+			}
+			if _, err := io.Copy(tw, tr); err != nil {
+				return err
+			}
+		}
+	}()
+	pr.CloseWithError(err)
+	<-done
+	return err
 }
 
 // fileSum is the state of a local file as sumScript would print it.

@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
+	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"talkops": func() { os.Exit(Main()) }})
+}
+
+// TestStories runs the whole program against a scripted model and an emulated
+// cloud. Beside testscript's own commands a story has:
+//
+//	model FILE             start a model server that follows a script (JSON steps)
+//	daytona [DELAY]        start the Daytona emulator and sign in to it
+//	fault OP JSON          make the next calls of an operation fail, as daytonatest.Fault
+//	behave JSON            make the whole service misbehave, as daytonatest.Behaviour
+//	boxes N                check that N machines run
+//	calls OP N             check how often an operation was asked for
+//	asked TEXT             check that the model was shown a text
+//	signal NAME            send a signal (INT, TERM, KILL) to the background program
+//	await OP               wait until that operation, or "model", has been asked for
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("..", "testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			home, err := os.MkdirTemp("", "talkops-story-")
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { os.RemoveAll(home) })
+			e.Setenv("HOME", home)
+			e.Setenv("TALKOPS_HOME", filepath.Join(home, ".talkops"))
+			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			if root, err := filepath.Abs("../testdata"); err == nil {
+				e.Setenv("TESTDATA", root)
+			}
+			e.Values["w"] = &stage{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"model": startModel, "daytona": startDaytona, "fault": inject, "behave": behave,
+			"boxes": checkBoxes, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal,
+		},
+		RequireExplicitExec: false,
+	})
+}
+
+// A stage is the servers of one story.
+type stage struct {
+	model *modeltest.Server
+	cloud *daytonatest.Server
+}
+
+func on(ts *testscript.TestScript) *stage { return ts.Value("w").(*stage) }
+
+func startModel(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: model FILE")
+	}
+	var steps []modeltest.Step
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &steps))
+	s := on(ts)
+	s.model = modeltest.Start()
+	ts.Defer(s.model.Close)
+	s.model.Script(steps...)
+	ts.Setenv("OPENAI_API_KEY", "sk-story-0123456789abcdef")
+	ts.Setenv("OPENAI_BASE_URL", s.model.OpenAI())
+	ts.Setenv("TALKOPS_MODEL", "openai:gpt-5.1")
+}
+
+func startDaytona(ts *testscript.TestScript, _ bool, args []string) {
+	var cfg daytonatest.Config
+	if len(args) == 1 {
+		d, err := time.ParseDuration(args[0])
+		ts.Check(err)
+		cfg.StartDelay = d
+	}
+	srv, err := daytonatest.Start(cfg)
+	ts.Check(err)
+	ts.Defer(srv.Close)
+	on(ts).cloud = srv
+	ts.Setenv("DAYTONA_API_KEY", srv.Key())
+	ts.Setenv("DAYTONA_API_URL", srv.URL())
+}
+
+func inject(ts *testscript.TestScript, _ bool, args []string) {
+	f := daytonatest.Fault{Op: args[0]}
+	ts.Check(json.Unmarshal([]byte(args[1]), &f))
+	on(ts).cloud.Inject(f)
+}
+
+func behave(ts *testscript.TestScript, _ bool, args []string) {
+	var b daytonatest.Behaviour
+	ts.Check(json.Unmarshal([]byte(args[0]), &b))
+	on(ts).cloud.Behave(b)
+}
+
+func checkBoxes(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := len(on(ts).cloud.Boxes()); got != want {
+		ts.Fatalf("%d machines run, want %d", got, want)
+	}
+}
+
+func checkCalls(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if got := len(on(ts).cloud.Requests(args[0])); got != want {
+		ts.Fatalf("%s was asked for %d times, want %d", args[0], got, want)
+	}
+}
+
+func checkAsked(ts *testscript.TestScript, neg bool, args []string) {
+	found := false
+	for _, r := range on(ts).model.Requests() {
+		found = found || strings.Contains(fmt.Sprint(r.Body), args[0])
+	}
+	if found == neg {
+		ts.Fatalf("the model was shown %q: %v", args[0], found)
+	}
+}
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if args[0] == "model" && s.model != nil && len(s.model.Requests()) > 0 {
+			return
+		}
+		if s.cloud != nil && len(s.cloud.Requests(args[0])) > 0 {
+			return
+		}
+	}
+	ts.Fatalf("no request of %s came", args[0])
+}
+
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	for _, c := range ts.BackgroundCmds() {
+		sig := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}[args[0]]
+		if args[0] == "TERM" {
+			sig = termSignal
+		}
+		ts.Check(c.Process.Signal(sig))
+	}
+}

@@ -1,0 +1,242 @@
+//go:build unix
+
+package workspace
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/talkops-ai/talkops/providers/local"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// lay writes a tree: names ending in "/" are directories, values that begin with
+// "->" are links.
+func lay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		p := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		switch target, isLink := strings.CutPrefix(content, "->"); {
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(p, 0o755)
+		case isLink:
+			err = os.Symlink(target, p)
+		default:
+			err = os.WriteFile(p, []byte(content), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func names(p *Plan) []string {
+	var list []string
+	for _, item := range p.Items {
+		list = append(list, item.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+var limits = Rules{MaxFileBytes: 10 << 20}
+
+func TestWhatStaysAtHome(t *testing.T) {
+	root := lay(t, map[string]string{
+		"main.tf": "x", "a/b.yaml": "x", "empty/": "", "new\nline": "x",
+		"node_modules/x.js": "x", "a/.terraform/p": "x", "tests/t.py": "x", "dist/o": "x", "x.pyc": "x", ".git/config": "x",
+		".env": "x", ".env.example": "x", "id_rsa": "x", "id_rsa.pub": "x", "k/prod.pem": "x", "terraform.tfstate": "x", ".aws/credentials": "x", ".kube/config": "x",
+		"plain.tfvars": "size = 3", "secret.tfvars": `key = "AKIAIOSFODNN7EXAMPLE"`,
+		"in": "->main.tf", "dangling": "->nowhere", "out": "->../../etc/passwd", "abs": "->/etc/passwd", "loop": "->loop",
+	})
+	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	big, err := os.Create(filepath.Join(root, "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	big.Truncate(2 << 30)
+	big.Close()
+	exact, _ := os.Create(filepath.Join(root, "exact"))
+	exact.Truncate(10 << 20)
+	exact.Close()
+
+	p, err := Make(t.Context(), root, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".env.example", ".kube", "a", "a/b.yaml", "dangling", "empty", "exact", "id_rsa.pub", "in", "k", "loop", "main.tf", "new\nline", "plain.tfvars"}
+	if got := names(p); !slices.Equal(got, want) {
+		t.Errorf("sent %q\nwant %q", got, want)
+	}
+	for why, want := range map[Reason][]string{
+		TooLarge: {"big"}, Outside: {"abs", "out"}, Special: {"fifo"},
+		Secret: {".aws/", ".env", ".kube/config", "id_rsa", "k/prod.pem", "secret.tfvars", "terraform.tfstate"},
+	} {
+		if got := slices.Sorted(slices.Values(p.Skipped[why])); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", why, got, want)
+		}
+	}
+}
+
+func TestRulesOfTheUser(t *testing.T) {
+	root := lay(t, map[string]string{
+		"tests/unit/a": "x", "tests/b": "x", "docs/c": "x", "docs/keep": "x", "log/x.log": "x", ".env": "x", ".talkopsignore": "log/\n# no\n*.md\n!README.md\n",
+		"a.md": "x", "README.md": "x",
+	})
+	p, err := Make(t.Context(), root, Rules{MaxFileBytes: 100, Include: []string{"tests/", ".env"}, Exclude: []string{"docs/c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".talkopsignore", "README.md", "docs", "docs/keep", "tests", "tests/b", "tests/unit", "tests/unit/a"}
+	if got := names(p); !slices.Equal(got, want) {
+		t.Errorf("sent %q\nwant %q", got, want)
+	}
+	p, err = Make(t.Context(), root, Rules{MaxFileBytes: 100, AllowSecrets: []string{".env"}})
+	if err != nil || !slices.Contains(names(p), ".env") {
+		t.Errorf("an allowed secret was not sent: %v", err)
+	}
+	if _, err := Make(t.Context(), root, Rules{MaxFileBytes: 100, MaxTotalBytes: 3}); err == nil || !strings.Contains(err.Error(), "Largest: ") {
+		t.Errorf("a tree over the limit: %v", err)
+	}
+}
+
+func TestGitDecidesWhatIsIgnoredWithoutRunningAnything(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	root := lay(t, map[string]string{".gitignore": "*.log\ncache/\n", "a.log": "x", "cache/x": "x", "kept": "x", "tests/t": "x", "hook": "#!/bin/sh\n: > \"$(dirname \"$0\")/ran\"\n"})
+	os.Chmod(filepath.Join(root, "hook"), 0o755)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "tests"}, {"config", "core.fsmonitor", filepath.Join(root, "hook")}} {
+		if out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", args, out)
+		}
+	}
+	p, err := Make(t.Context(), root, Rules{MaxFileBytes: 100, Gitignore: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(p), []string{".gitignore", "hook", "kept"}; !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+	if !slices.Equal(p.Tracked, []string{"tests/"}) {
+		t.Errorf("tracked and skipped: %q", p.Tracked)
+	}
+	if _, err := os.Stat(filepath.Join(root, "ran")); err == nil {
+		t.Error("a program named by the repository's git configuration was run")
+	}
+}
+
+func TestUploadAndWayBack(t *testing.T) {
+	root := lay(t, map[string]string{"run.sh": "#!/bin/sh\n", "d/f": "x", "empty/": "", "link": "->d/f", "odd\nname": "x", "it's": "x"})
+	os.Chmod(filepath.Join(root, "run.sh"), 0o755)
+	box := t.TempDir()
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: box, Env: map[string]string{"PATH": os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Make(t.Context(), root, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Upload(t.Context(), sb, box, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	before, err := Sums(t.Context(), sb, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, differ, err := p.Existing(t.Context(), sb, box); err != nil || len(same) != 5 || len(differ) != 0 {
+		t.Errorf("after an upload: same %v, differ %v, %v", same, differ, err)
+	}
+	script := `rm "it's"; chmod -x run.sh; echo new > 'dist
+x'; mkdir -p build/deep; echo b > build/deep/f; rm link; ln -s run.sh link; mkdir -p .git; echo c > .git/x; echo y >> "odd
+name"`
+	if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"/bin/sh", "-c", script}}); exit != 0 || err != nil {
+		t.Fatal(exit, err)
+	}
+	after, err := Sums(t.Context(), sb, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Compare(before, after)
+	if want := []string{"build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) {
+		t.Errorf("written %q, deleted %q", c.Written, c.Deleted)
+	}
+	var b bytes.Buffer
+	if err := c.Fetch(t.Context(), sb, box, &b); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for tr := tar.NewReader(&b); ; {
+		h, err := tr.Next()
+		if err != nil {
+			break
+		}
+		data, _ := io.ReadAll(tr)
+		got[strings.TrimPrefix(h.Name, "./")] = string(data) + h.Linkname
+	}
+	if len(got) != 5 || got["odd\nname"] != "xy\n" || got["link"] != "run.sh" {
+		t.Errorf("archive holds %q", got)
+	}
+}
+
+func TestManyChangesComeInOneArchive(t *testing.T) {
+	box := t.TempDir()
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: box, Env: map[string]string{"PATH": os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Changes
+	for i := range 1000 {
+		name := strings.Repeat("n", 80) + string(rune('a'+i%26)) + strings.Repeat("x", i/26)
+		os.WriteFile(filepath.Join(box, name), []byte("x"), 0o644)
+		c.Written = append(c.Written, name)
+	}
+	var b bytes.Buffer
+	if err := c.Fetch(t.Context(), sb, box, &b); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for tr := tar.NewReader(&b); ; n++ {
+		if _, err := tr.Next(); err != nil {
+			break
+		}
+	}
+	if n != 1000 {
+		t.Errorf("%d files in the archive, want 1000", n)
+	}
+}
+
+func TestSumIsThatOfCksum(t *testing.T) {
+	for _, text := range []string{"", "a", "hello\n", strings.Repeat("\x00\xff", 70000)} {
+		f := filepath.Join(t.TempDir(), "f")
+		os.WriteFile(f, []byte(text), 0o644)
+		got, err := fileSum(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("sh", "-c", `cksum < "$1"`, "sh", f).Output()
+		if err != nil {
+			t.Skip(err)
+		}
+		if want := strings.TrimSpace(string(out)) + " -"; got != want {
+			t.Errorf("%.10q: %q, want %q", text, got, want)
+		}
+	}
+}
