@@ -116,6 +116,8 @@ func setValue(data []byte, key Key, value string) []byte {
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
 	}
+	// The table may have a header (member is the last entry that follows it
+	// directly), be an inline table, or exist only through dotted keys.
 	header, member, dotted, inline := -1, -1, -1, -1
 	for i, e := range list {
 		full := strings.Join(e.path, ".")
@@ -123,16 +125,12 @@ func setValue(data []byte, key Key, value string) []byte {
 		case e.table && full == table:
 			header, member = i, i
 		case e.table:
-			if header >= 0 && member < i-1 {
-				break
-			}
 		case full == table && e.start < len(data) && data[e.start] == '{':
 			inline = i
+		case header >= 0 && member == i-1:
+			member = i
 		case header < 0 && strings.HasPrefix(full, table+"."):
 			dotted = i
-		}
-		if header >= 0 && !e.table && member == i-1 {
-			member = i
 		}
 	}
 	switch {

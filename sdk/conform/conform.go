@@ -119,7 +119,7 @@ func (t Target) check(ctx context.Context, sb sandbox.Sandbox, r Rule, n int) (r
 	began := time.Now()
 	func() {
 		defer func() {
-			if p := recover(); p != nil && p != stop {
+			if p := recover(); p != nil && p != errStop {
 				panic(p)
 			}
 		}()
@@ -138,8 +138,8 @@ func (t Target) check(ctx context.Context, sb sandbox.Sandbox, r Rule, n int) (r
 	return res
 }
 
-// stop unwinds a rule that cannot go on.
-var stop = errors.New("the rule ends here")
+// errStop unwinds a rule that cannot go on.
+var errStop = errors.New("the rule ends here")
 
 func (c *Case) errorf(format string, args ...any) {
 	c.mu.Lock()
@@ -149,12 +149,12 @@ func (c *Case) errorf(format string, args ...any) {
 
 func (c *Case) fatalf(format string, args ...any) {
 	c.errorf(format, args...)
-	panic(stop)
+	panic(errStop)
 }
 
 func (c *Case) skip(why string) {
 	c.skipped = why
-	panic(stop)
+	panic(errStop)
 }
 
 // within scales a time limit.
