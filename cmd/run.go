@@ -38,7 +38,7 @@ type runFlags struct {
 func (a *app) addRun(root *cobra.Command, flags *given) {
 	var f runFlags
 	fs := root.Flags()
-	fs.StringVarP(&f.prompt, "prompt", "p", "", "do this and exit; - or nothing on a pipe reads the task from stdin")
+	fs.StringVarP(&f.prompt, "prompt", "p", "", "do this and exit; text on stdin is put before it, or is the task")
 	flags.declare(fs, "model", "max-turns", "timeout", "max-cost-usd", "output")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
 	fs.BoolVar(&f.noStream, "no-stream", false, "print the answer at the end")
@@ -67,6 +67,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	if !f.quiet {
 		a.warn(cfg)
+		a.noteOrphans()
 	}
 	if cfg.Run.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -103,6 +104,15 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	printer.Place = place
 
 	outcome, err := func() (agent.Outcome, error) {
+		logs := ""
+		if box.host { // logs of a disposable machine go with it
+			dir, err := os.MkdirTemp("", "talkops-logs-")
+			if err != nil {
+				return agent.Outcome{}, err
+			}
+			defer os.RemoveAll(dir)
+			logs = dir
+		}
 		m, err := open(s.Dir)
 		if err != nil {
 			return agent.Outcome{}, err
@@ -113,7 +123,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		ag := &agent.Agent{
 			Model: m, Place: place, Emit: printer.Event,
 			Tools: tool.All(s.Sandbox, tool.Options{
-				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes,
+				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 			}),
 			Approver: approval.Unattended{Yolo: f.yolo || cfg.Yolo},
 			System: agent.System(agent.Facts{

@@ -142,6 +142,23 @@ func alive(l session.Lease) bool {
 	return l.Host == host && processAlive(l.PID)
 }
 
+// noteOrphans says how many machines earlier runs left.
+func (a *app) noteOrphans() {
+	leases, err := a.leases().List()
+	if err != nil {
+		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+	}
+	n := 0
+	for _, l := range leases {
+		if !l.Kept && !alive(l) {
+			n++
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(a.streams.Err, "%d sandboxes of earlier runs may still run; see: talkops sandbox list\n", n)
+	}
+}
+
 // rmCommand ends machines of ours.
 func (a *app) rmCommand() *cobra.Command {
 	var discard bool
