@@ -50,7 +50,7 @@ test-vendors:
 
 # Every line has a ratio: our time over that of the plain way, which the tests name.
 bench:
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./cmd ./providers/...
+	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/...
 
 ci: check race test-vendors demo
 
