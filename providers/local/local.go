@@ -110,7 +110,14 @@ func (c *computer) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		}
 		return status, nil
 	}
+	// The lock is held until the command is on record, so that whoever reads its
+	// first output can already kill it.
+	c.mu.Lock()
 	p, err := start(program, cmd, pairs(env))
+	if err == nil && cmd.ID != "" {
+		c.running[cmd.ID] = p
+	}
+	c.mu.Unlock()
 	if err != nil {
 		if status := statusOfStart(err); status != 0 {
 			if cmd.Stderr != nil {
@@ -121,9 +128,6 @@ func (c *computer) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		return 0, &sandbox.Error{Code: sandbox.CodeOf(err), Op: "start " + cmd.Args[0], Err: err}
 	}
 	if cmd.ID != "" {
-		c.mu.Lock()
-		c.running[cmd.ID] = p
-		c.mu.Unlock()
 		defer func() {
 			c.mu.Lock()
 			delete(c.running, cmd.ID)

@@ -58,7 +58,7 @@ func Keys() []Key {
 	return []Key{
 		{Name: "sandbox.provider", Paths: []string{"sandboxes.default", "sandboxes.provider"}, Env: []string{"TALKOPS_SANDBOX_PROVIDER", "SANDBOX_PROVIDER"}, Flag: "sandbox", Default: "local", Scope: ScopeTrust, Help: "which sandbox is used"},
 		{Name: "sandbox.id", Paths: []string{"sandboxes.sandbox_id"}, Env: []string{"TALKOPS_SANDBOX_ID"}, Flag: "sandbox-id", Scope: ScopeUser, Help: "attach to this running sandbox and leave it running"},
-		{Name: "sandbox.snapshot_name", Paths: []string{"sandboxes.snapshot_name"}, Env: []string{"TALKOPS_SANDBOX_SNAPSHOT"}, Flag: "sandbox-snapshot-name", Scope: ScopeTrust, Help: "prebuilt snapshot (langsmith) or blueprint (runloop)"},
+		{Name: "sandbox.snapshot_name", Paths: []string{"sandboxes.snapshot_name"}, Env: []string{"TALKOPS_SANDBOX_SNAPSHOT"}, Flag: "sandbox-snapshot-name", Scope: ScopeTrust, Help: "start from this snapshot, where the provider has them"},
 		{Name: "sandbox.setup_script_path", Paths: []string{"sandboxes.setup_script_path"}, Env: []string{"TALKOPS_SANDBOX_SETUP_SCRIPT"}, Flag: "sandbox-setup", Scope: ScopeTrust, Help: "script that runs in the sandbox right after it starts"},
 		{Name: "sandbox.sync_workspace", Paths: []string{"sandboxes.sync_workspace"}, Env: []string{"TALKOPS_SANDBOX_SYNC_WORKSPACE"}, Kind: Bool, Default: true, Scope: ScopeFreeFalse, Help: "upload the project when a session starts"},
 		{Name: "sandbox.image", Paths: []string{"sandboxes.image"}, Env: []string{"TALKOPS_SANDBOX_IMAGE"}, Scope: ScopeTrust, Help: "base image, where the provider takes one"},

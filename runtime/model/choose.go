@@ -85,7 +85,7 @@ func (w Wish) named(ctx context.Context, spec string) (Config, error) {
 		return Config{}, w.noKey(without)
 	}
 	if split {
-		return Config{}, fmt.Errorf("%w: %q; known are %s, and those under models.providers", ErrUnknownProvider, provider,
+		return Config{}, fmt.Errorf("%w: %q; known are %s, and those under model.providers", ErrUnknownProvider, provider,
 			strings.Join(Providers(), ", "))
 	}
 	if w.known(spec) {

@@ -180,7 +180,7 @@ func (s *Session) prepare(ctx context.Context) error {
 	if s.Dir != dir {
 		// The start directory may hold nothing that was sent.
 		if exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"mkdir", "-p", "--", s.Dir}}); err != nil || exit != 0 {
-			return s.fail(ctx, "upload to", fmt.Errorf("make %s: exit %d, %w", s.Dir, exit, err))
+			return s.fail(ctx, "upload to", unable("make "+s.Dir, exit, err))
 		}
 	}
 	if s.opts.Setup != "" {
@@ -229,6 +229,14 @@ func (s *Session) upload(ctx context.Context, dir string) error {
 	return nil
 }
 
+// unable says why a command of the session's own failed.
+func unable(what string, exit int, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Errorf("%s: the command ended with %d", what, exit)
+}
+
 // setup runs the script as a file of the sandbox, byte for byte as it is here.
 func (s *Session) setup(ctx context.Context, dir string) error {
 	script, err := os.ReadFile(s.opts.Setup)
@@ -239,7 +247,7 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 	exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", `umask 077; mktemp -d "${TMPDIR:-/tmp}/talkops-setup-XXXXXX"`}, Stdout: &out})
 	tmp := strings.TrimSuffix(out.String(), "\n")
 	if err != nil || exit != 0 || !path.IsAbs(tmp) {
-		return s.fail(ctx, "set up", fmt.Errorf("make a temporary directory: exit %d, %w", exit, err))
+		return s.fail(ctx, "set up", unable("make a temporary directory", exit, err))
 	}
 	name := path.Join(tmp, "setup")
 	if err := s.Sandbox.WriteFile(ctx, name, strings.NewReader(string(script)), 0o700); err != nil {
