@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -426,10 +427,15 @@ func (s *Session) bringHome() error {
 	return nil
 }
 
-// lines keeps the last lines written to it.
-type lines struct{ buf []byte }
+// lines keeps the last lines written to it, by both streams of a command at once.
+type lines struct {
+	mu  sync.Mutex
+	buf []byte
+}
 
 func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	const most = 4096
 	l.buf = append(l.buf, p...)
 	if len(l.buf) > most {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,7 +105,8 @@ func writeTo(name string, data []byte, perm fs.FileMode) error { return os.Write
 
 func mutants() map[string]mutant {
 	swapped := func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
-		cmd.Stderr = cmd.Stdout
+		w := &locked{w: cmd.Stdout}
+		cmd.Stdout, cmd.Stderr = w, w
 		return sb.Exec(ctx, cmd)
 	}
 	buffered := func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
@@ -313,6 +315,18 @@ func mutants() map[string]mutant {
 func swappedStreams(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
 	cmd.Stdout, cmd.Stderr = cmd.Stderr, cmd.Stdout
 	return sb.Exec(ctx, cmd)
+}
+
+// locked is a writer that two streams can share.
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 func limit(r io.Reader) io.Reader {

@@ -82,11 +82,14 @@ type Cmd struct {
 	// them unless Args[0] is one. No argument may exceed MaxArg bytes.
 	Args []string
 
-	Dir    string            // absolute; empty is the sandbox's working directory
-	Env    map[string]string // added to the sandbox's own environment
-	Stdin  io.Reader         // nil is empty, never inherited
-	Stdout io.Writer         // nil discards
-	Stderr io.Writer         // nil discards
+	Dir   string            // absolute; empty is the sandbox's working directory
+	Env   map[string]string // added to the sandbox's own environment
+	Stdin io.Reader         // nil is empty, never inherited
+
+	// Stdout and Stderr take the output; nil discards. Both may be written at the
+	// same time: a writer given for both must be safe for that.
+	Stdout io.Writer
+	Stderr io.Writer
 }
 
 // MaxArg is the most bytes one process argument, one environment string, or one
