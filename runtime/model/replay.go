@@ -25,6 +25,7 @@ func Replay(r io.Reader, dir string, report func(string)) (Model, error) {
 	if err := dec.Decode(&head); err != nil || head.Talkops != recordFormat {
 		return nil, fmt.Errorf("replay: not a recording of the kind %q", recordFormat)
 	}
+	head.Info.Price = Price{} // an answer from a recording costs nothing
 	p := &player{info: head.Info, scrub: newScrub(dir, nil), report: report}
 	for {
 		var turn recordedTurn
