@@ -55,7 +55,7 @@ func Settings(d sandbox.Description, getenv func(string) (string, bool)) (map[st
 	for _, s := range d.Settings {
 		if v := values[s.Key]; s.URL && v != "" {
 			if err := safeURL(v); err != nil {
-				return nil, &SetupError{Text: fmt.Sprintf("%s is %q: %v", strings.Join(s.Env, " or "), v, err)}
+				return nil, &SetupError{Text: fmt.Sprintf("%s is %q: %v", strings.Join(s.Env, " or "), redacted(v), err)}
 			}
 		}
 	}
@@ -122,6 +122,14 @@ func safeURL(raw string) error {
 		return nil
 	}
 	return fmt.Errorf("an endpoint must be https, except on loopback")
+}
+
+// redacted is an address without a password in it.
+func redacted(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return u.Redacted()
+	}
+	return "…"
 }
 
 // Secrets lists the values among a provider's settings that must never be shown.
