@@ -14,10 +14,10 @@ import (
 )
 
 func (a *app) configCommand(flags *given) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show and change settings"}
+	c := &cobra.Command{Use: "config", Short: "Show and change settings", Args: usage(cobra.NoArgs), RunE: group}
 	var origin, asJSON bool
 	show := &cobra.Command{
-		Use: "show", Short: "Show every setting", Args: cobra.NoArgs, Example: "  talkops config show --origin",
+		Use: "show", Short: "Show every setting", Args: usage(cobra.NoArgs), Example: "  talkops config show --origin",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := a.loadFor(c, flags)
 			if err != nil {
@@ -38,7 +38,7 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 	c.AddCommand(show)
 
 	c.AddCommand(&cobra.Command{
-		Use: "get KEY", Short: "Print one value", Args: cobra.ExactArgs(1), Example: "  talkops config get sandbox.provider",
+		Use: "get KEY", Short: "Print one value", Args: usage(cobra.ExactArgs(1)), Example: "  talkops config get sandbox.provider",
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
@@ -53,7 +53,7 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 		},
 	})
 	c.AddCommand(&cobra.Command{
-		Use: "set KEY VALUE", Short: "Write a value to your own file", Args: cobra.ExactArgs(2), Example: "  talkops config set sandbox.provider daytona",
+		Use: "set KEY VALUE", Short: "Write a value to your own file", Args: usage(cobra.ExactArgs(2)), Example: "  talkops config set sandbox.provider daytona",
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
@@ -81,7 +81,7 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 		},
 	})
 	c.AddCommand(&cobra.Command{
-		Use: "unset KEY", Aliases: []string{"reset"}, Short: "Remove a value from your own file", Args: cobra.ExactArgs(1),
+		Use: "unset KEY", Aliases: []string{"reset"}, Short: "Remove a value from your own file", Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
@@ -102,7 +102,7 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 		},
 	})
 	c.AddCommand(&cobra.Command{
-		Use: "path", Short: "Name the files in use", Args: cobra.NoArgs,
+		Use: "path", Short: "Name the files in use", Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := a.loadFor(c, flags)
 			if err != nil {

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -125,7 +124,7 @@ func advise(err error) string {
 		return "Check the key; choose another model with --model provider:name."
 	case errors.Is(err, sandbox.ErrGone):
 		return "The sandbox ended while it was in use. Nothing ran on this computer instead."
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errRunTimeout):
 		return "Give it more time with --timeout."
 	}
 	return ""

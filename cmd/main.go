@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -89,10 +90,35 @@ type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
 
+// An outputError is the cause of a context that ended because nobody reads our
+// standard output any more, or it cannot take more.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "standard output: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// A guardedOut is standard output that ends the run when it breaks.
+type guardedOut struct {
+	w      io.Writer
+	broken func(error)
+}
+
+func (g *guardedOut) Write(p []byte) (int, error) {
+	n, err := g.w.Write(p)
+	if err != nil {
+		g.broken(err)
+	}
+	return n, err
+}
+
 // signals returns a context that the first INT, TERM or HUP ends in good order.
 // A second one ends the process at once and names what is left running.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	// A write to a closed pipe is an error of that write, after which the sandbox
+	// is still ended in good order; the default would end the process at once.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	a.streams.Out = &guardedOut{w: a.streams.Out, broken: func(err error) { cancel(&outputError{err}) }}
 	c := make(chan os.Signal, 4)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})

@@ -9,9 +9,9 @@ import (
 )
 
 func (a *app) providerCommand() *cobra.Command {
-	c := &cobra.Command{Use: "provider", Short: "Look at sandbox providers"}
+	c := &cobra.Command{Use: "provider", Short: "Look at sandbox providers", Args: usage(cobra.NoArgs), RunE: group}
 	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "List every provider: ready, or what to do to sign in", Args: cobra.NoArgs,
+		Use: "list", Short: "List every provider: ready, or what to do to sign in", Args: usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tPROVIDER\tSTATUS\tDEFAULT FOLDER")

@@ -48,6 +48,19 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
+// usage makes a wrong number of arguments an error of usage.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return &usageError{fmt.Sprintf("%v; see: %s --help", err, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// group shows the help of a command that only has subcommands.
+func group(c *cobra.Command, _ []string) error { return c.Help() }
+
 // A given collects the settings given by flag.
 type given struct{ set []*pflag.FlagSet }
 

@@ -90,7 +90,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	defer closeModel()
 
-	box.opts.Note, box.opts.Output = printer.Note, noteWriter{printer}
+	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, noteWriter{printer}
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
@@ -141,6 +141,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			err = endErr
 		}
 	}
+	result.Errors = append(result.Errors, s.Problems...)
 	done := headless.NewResult(outcome)
 	done.Sandbox, done.Errors = result.Sandbox, result.Errors
 	if err == nil && outcome.NeedsPerson() {
@@ -159,10 +160,15 @@ func (a *app) finish(p *headless.Printer, r headless.Result, err error) error {
 	if err == nil {
 		return p.Finish(r)
 	}
-	r.Errors = append([]string{err.Error()}, r.Errors...)
-	_, lines := explain(err)
-	for _, l := range lines[1:] {
-		p.Warn("%s", l)
+	text := err.Error()
+	if advice := advise(err); advice != "" {
+		text += ". " + advice
+	}
+	r.Errors = append([]string{text}, r.Errors...)
+	if e, ok := errors.AsType[*session.StartError](err); ok {
+		for _, l := range e.Last {
+			p.Warn("| %s", l)
+		}
 	}
 	if ferr := p.Finish(r); ferr != nil {
 		return ferr
@@ -299,12 +305,15 @@ func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *head
 	if f.record == "" {
 		return func(string) (model.Model, error) { return m, nil }, closeAll, nil
 	}
-	file, err := os.OpenFile(f.record, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, closeAll, &usageError{"--record: " + err.Error()}
+	if _, err := os.Lstat(f.record); err == nil {
+		return nil, closeAll, &usageError{"--record: " + f.record + " exists; name a new file"}
 	}
-	closers = append(closers, file)
 	return func(dir string) (model.Model, error) {
+		file, err := os.OpenFile(f.record, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, &usageError{"--record: " + err.Error()}
+		}
+		closers = append(closers, file)
 		return model.Record(m, file, dir, a.secrets(endpoints)...), nil
 	}, closeAll, nil
 }

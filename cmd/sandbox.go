@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) sandboxCommand(flags *given) *cobra.Command {
-	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model"}
+	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model", Args: usage(cobra.NoArgs), RunE: group}
 	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand())
 	return c
 }
@@ -76,7 +76,7 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 		return 0, err
 	}
 	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet}
-	box.opts.Note, box.opts.Output = p.Note, noteWriter{p}
+	box.opts.Note, box.opts.Warn, box.opts.Output = p.Note, p.Warn, noteWriter{p}
 	s, err := session.Start(ctx, box.opts)
 	if err != nil {
 		return 0, ended(ctx, err)
@@ -96,7 +96,7 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 // listCommand shows the machines that are ours.
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the sandboxes that are ours and may still run", Args: cobra.NoArgs,
+		Use: "list", Short: "List the sandboxes that are ours and may still run", Args: usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			leases, err := a.leases().List()
 			if len(leases) > 0 {
@@ -124,12 +124,12 @@ func orName(l session.Lease) string {
 
 func state(l session.Lease) string {
 	switch {
-	case l.Unsaved:
-		return "holds unsaved work"
 	case l.Kept:
 		return "kept"
 	case alive(l):
 		return "in use"
+	case l.Unsaved:
+		return "left over, may hold unsaved work"
 	case l.ID == "":
 		return "perhaps never made"
 	}
@@ -161,9 +161,9 @@ func (a *app) noteOrphans() {
 
 // rmCommand ends machines of ours.
 func (a *app) rmCommand() *cobra.Command {
-	var discard bool
+	var discard, force bool
 	c := &cobra.Command{
-		Use: "rm ID…", Short: "End sandboxes that are ours", Args: cobra.MinimumNArgs(1),
+		Use: "rm ID…", Short: "End sandboxes that are ours", Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, ids []string) error {
 			leases, err := a.leases().List()
 			if err != nil {
@@ -174,10 +174,10 @@ func (a *app) rmCommand() *cobra.Command {
 				switch {
 				case !ok:
 					return &usageError{fmt.Sprintf("no sandbox %q of ours; see: talkops sandbox list", id)}
+				case alive(lease) && !lease.Kept && !force:
+					return &usageError{fmt.Sprintf("sandbox %s is in use by process %d; add --force if that is another program", id, lease.PID)}
 				case lease.Unsaved && !discard:
-					return &usageError{fmt.Sprintf("sandbox %s holds work that was not saved; add --discard to end it all the same", id)}
-				case alive(lease) && lease.PID != os.Getpid() && !lease.Kept && !lease.Unsaved:
-					return &usageError{fmt.Sprintf("sandbox %s is in use by process %d", id, lease.PID)}
+					return &usageError{fmt.Sprintf("sandbox %s may hold work that was not saved; add --discard to end it all the same", id)}
 				}
 				if err := a.end(c.Context(), lease); err != nil {
 					return fmt.Errorf("end sandbox %s: %w", id, err)
@@ -187,6 +187,7 @@ func (a *app) rmCommand() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&force, "force", false, "end it although the process that holds it seems to run")
 	c.Flags().BoolVar(&discard, "discard", false, "end it although it holds unsaved work")
 	return c
 }

@@ -239,6 +239,9 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	// An upload of any length is right as long as it goes on.
 	unbounded := *b.tools
 	unbounded.Timeout = 24 * time.Hour
+	// The transport waits for its body, which may be a reader that stands still.
+	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	defer stop()
 	err := unbounded.JSON(ctx, rest.Request{
 		Op: "upload", Method: "POST", Path: "/files/bulk-upload", Body: pr, Type: form.FormDataContentType(),
 	}, &answer)

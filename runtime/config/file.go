@@ -20,15 +20,25 @@ type file struct {
 	lines map[string]int // line of each key, by its path joined with "."
 }
 
+// maxFile is the most bytes a configuration file may have.
+const maxFile = 1 << 20
+
 // readFile parses the file at path. A missing file is nil without an error; a
 // malformed one is an *Error with line and column.
 func readFile(path string) (*file, error) {
-	data, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
+		return nil, errorf("%s is not a regular file of at most 1 MiB", path)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
 	if err != nil {
-		return nil, &Error{Text: fmt.Sprintf("read configuration: %v", err)}
+		return nil, errorf("read configuration: %v", err)
 	}
 	return parse(path, data)
 }

@@ -162,9 +162,9 @@ func (c *Config) chooseProvider(src Sources) error {
 		return errorf(`%s is set but empty. Use "local" to run on this computer, or unset it.`, where)
 	case src.Bare && (name == "local" || v.Origin.Layer == LayerDefault):
 		if v.Origin.Layer == LayerDefault {
-			return errorf("--sandbox alone uses your saved default, but none is set. Run: talkops --sandbox modal, or: talkops config set sandbox.provider modal")
+			return errorf("--sandbox alone uses your saved default, but none is set. Run: talkops --sandbox %[1]s, or: talkops config set sandbox.provider %[1]s", remote(src.Providers))
 		}
-		return errorf("--sandbox alone uses your saved default, which is \"local\" (%s). Run: talkops --sandbox modal, or: talkops config set sandbox.provider modal", v.Origin)
+		return errorf("--sandbox alone uses your saved default, which is \"local\" (%[2]s). Run: talkops --sandbox %[1]s, or: talkops config set sandbox.provider %[1]s", remote(src.Providers), v.Origin)
 	case !slices.Contains(known, name):
 		if v.Origin.Layer == LayerAlias {
 			return errorf("SANDBOX_PROVIDER is set to %q, which talkops does not know. Unset it, or override it with TALKOPS_SANDBOX_PROVIDER or --sandbox.", raw)
@@ -174,6 +174,16 @@ func (c *Config) chooseProvider(src Sources) error {
 	v.Value = name
 	c.Sandbox.Provider = name
 	return nil
+}
+
+// remote names a provider for examples.
+func remote(known []string) string {
+	for _, name := range known {
+		if name != "local" {
+			return name
+		}
+	}
+	return "NAME"
 }
 
 // Unknown is the error for a provider name that is not in known.

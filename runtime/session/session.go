@@ -37,6 +37,7 @@ type Options struct {
 	SetupTimeout  time.Duration
 
 	Note   func(format string, args ...any) // one line of progress or notice
+	Warn   func(format string, args ...any) // one line that must be seen
 	Output io.Writer                        // what the setup script prints
 }
 
@@ -46,10 +47,14 @@ type Session struct {
 	Dir     string // the start directory in the sandbox
 	Fresh   bool   // the machine is this session's own
 
+	// Problems are what went wrong without deciding how the session ended.
+	Problems []string
+
 	opts     Options
 	spec     sandbox.Spec
 	lease    Lease
 	baseline map[string]workspace.Sum
+	blind    string // what of the working directory could not be looked at, at the start
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -100,7 +105,7 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 	sb, err := opts.Provider.Open(openCtx, s.spec)
 	cancel()
 	if err != nil {
-		s.afterFailedOpen()
+		s.afterFailedOpen(err)
 		return nil, &StartError{Step: step, Name: d.Title, Err: err}
 	}
 	s.Sandbox = sb
@@ -157,15 +162,37 @@ func (s *Session) begin(d sandbox.Description) error {
 
 // afterFailedOpen makes sure that what Open began is gone. The provider has
 // ended it already; asking again is cheap and covers its own failure.
-func (s *Session) afterFailedOpen() {
-	if !s.Fresh {
-		return
-	}
-	if s.lease.ID == "" {
+//
+// Without an id it is only certain that there is no machine if the vendor
+// refused: an answer may have been lost, or come after we stopped waiting. Then
+// the lease stays, so that the machine can be found by its name.
+func (s *Session) afterFailedOpen(err error) {
+	switch {
+	case !s.Fresh:
+	case s.lease.ID != "":
+		s.destroy()
+	case refused(err):
 		s.opts.Leases.Remove(s.lease.Run)
-		return
+	default:
+		s.problem("a machine named %s was perhaps made; to make sure that it is ended: talkops sandbox rm %s", s.lease.Name, s.lease.Name)
 	}
-	s.destroy()
+}
+
+// refused reports whether err says that no machine was made.
+func refused(err error) bool {
+	for _, kind := range []error{sandbox.ErrUnauthenticated, sandbox.ErrQuota, sandbox.ErrNotFound, sandbox.ErrInvalid, errors.ErrUnsupported} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// problem tells of something the user must know, also in a quiet run.
+func (s *Session) problem(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.Problems = append(s.Problems, text)
+	s.opts.Warn("%s", text)
 }
 
 // prepare uploads the project and runs the setup script.
@@ -189,11 +216,18 @@ func (s *Session) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	baseline, err := workspace.Sums(ctx, s.Sandbox, dir)
+	baseline, blind, err := workspace.Sums(ctx, s.Sandbox, dir, s.opts.Plan)
 	if err != nil {
 		return s.fail(ctx, "set up", fmt.Errorf("note what stands in %s: %w", dir, err))
 	}
-	s.baseline = baseline
+	s.baseline, s.blind = baseline, blind
+	if s.Fresh {
+		// From here on the machine may hold work, whatever becomes of us.
+		s.lease.Unsaved = true
+		if err := s.opts.Leases.Put(s.lease); err != nil {
+			return s.fail(ctx, "set up", fmt.Errorf("keep a record of the machine: %w", err))
+		}
+	}
 	return nil
 }
 
@@ -306,8 +340,8 @@ func (s *Session) destroy() error {
 	spec := s.spec
 	spec.ID, spec.Token = s.lease.ID, s.lease.Token
 	if err := End(ctx, s.opts.Provider, spec); err != nil {
-		s.opts.Note("the %s sandbox %s could not be ended: %v", s.opts.Provider.Describe().Title, s.lease.ID, err)
-		s.opts.Note("end it with: talkops sandbox rm %s", s.lease.ID)
+		s.opts.Leases.Put(s.lease)
+		s.problem("the %s sandbox %s could not be ended: %v; end it with: talkops sandbox rm %s", s.opts.Provider.Describe().Title, s.lease.ID, err, s.lease.ID)
 		return err
 	}
 	s.opts.Note("%s %s is ended", s.opts.Provider.Describe().Title, s.lease.ID)
@@ -354,13 +388,12 @@ func (s *Session) End() error {
 	}
 	err := s.bringHome()
 	if gone := errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound); err != nil && !gone && s.Fresh {
-		s.lease.Unsaved = true
-		s.opts.Leases.Put(s.lease)
-		s.opts.Note("sandbox %s keeps your work and ends by itself at %s", s.lease.ID, s.lease.Expires.Local().Format("15:04"))
-		s.opts.Note("look at it: talkops sandbox exec --sandbox %s --sandbox-id %s -- ls", s.lease.Provider, s.lease.ID)
-		s.opts.Note("end it: talkops sandbox rm %s", s.lease.ID)
+		s.problem("sandbox %s keeps your work and ends by itself at %s", s.lease.ID, s.lease.Expires.Local().Format("2006-01-02 15:04"))
+		s.opts.Warn("look at it: TALKOPS_SANDBOX_SYNC_WORKSPACE=false talkops sandbox exec --sandbox %s --sandbox-id %s -- ls", s.lease.Provider, s.lease.ID)
+		s.opts.Warn("end it: talkops sandbox rm --discard %s", s.lease.ID)
 		return &UnsavedError{s.lease.ID, err}
 	}
+	s.lease.Unsaved = err != nil
 	switch {
 	case !s.Fresh:
 		if err != nil {
@@ -386,9 +419,12 @@ func (s *Session) bringHome() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
 	dir := s.Sandbox.Info().Dir
-	after, err := workspace.Sums(ctx, s.Sandbox, dir)
+	after, blind, err := workspace.Sums(ctx, s.Sandbox, dir, s.opts.Plan)
 	if err != nil {
 		return err
+	}
+	if blind != "" && s.blind == "" {
+		return fmt.Errorf("not everything could be looked at: %s", blind)
 	}
 	changes := workspace.Compare(s.baseline, after)
 	if changes.Empty() {
@@ -407,7 +443,7 @@ func (s *Session) bringHome() error {
 	if err != nil {
 		return err
 	}
-	err = changes.Fetch(ctx, s.Sandbox, dir, f)
+	missing, err := changes.Fetch(ctx, s.Sandbox, dir, f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -421,7 +457,11 @@ func (s *Session) bringHome() error {
 		err = os.WriteFile(filepath.Join(home, "deleted"), []byte(strings.Join(changes.Deleted, "\x00")+"\x00"), 0o600)
 	}
 	if err != nil {
+		os.Remove(archive + ".part")
 		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%d of %d files are missing from %s, the first is %q", len(missing), len(changes.Written), archive, missing[0])
 	}
 	s.opts.Note("changed in the sandbox (%s), saved in %s", changes, home)
 	return nil

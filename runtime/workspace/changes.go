@@ -28,24 +28,29 @@ var caches = []string{".git", ".venv", "node_modules", "__pycache__", ".pytest_c
 // histories are what a shell or client keeps in a home directory.
 var histories = []string{".bash_history", ".ash_history", ".sh_history", ".python_history", ".wget-hsts", ".lesshst", ".viminfo"}
 
-// sumScript prints one NUL-ended record a file: checksum, size, execute bit,
-// name; links as "link", target, name. It needs POSIX utilities only.
+// sumScript prints the state and the name of each file, both ended by NUL: the
+// state is checksum, size and execute bit, or "link" and the target. It needs
+// POSIX utilities only.
 const sumScript = `cd -- "$1" || exit 91
 find . \( %s \) -prune -o \( -type f -o -type l \) -exec sh -c '
 for f do
-	if [ -h "$f" ]; then printf "link %%s\n%%s\0" "$(readlink "$f")" "$f"
+	if [ -h "$f" ]; then printf "link %%s\0%%s\0" "$(readlink "$f")" "$f"
 	else
 		s=$(cksum < "$f" 2>/dev/null) || s="unreadable"
 		if [ -x "$f" ]; then x=x; else x=-; fi
-		printf "%%s %%s\n%%s\0" "$s" "$x" "$f"
+		printf "%%s %%s\0%%s\0" "$s" "$x" "$f"
 	fi
 done' sh {} +`
 
-// Sums lists what stands below dir of sb, caches and histories left out.
-func Sums(ctx context.Context, sb sandbox.Sandbox, dir string) (map[string]Sum, error) {
+// Sums lists what stands below dir of sb. Caches that can be made again are left
+// out, unless sent (which may be nil) holds one of that name; so are histories.
+// blind tells what could not be looked at, or is empty.
+func Sums(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan) (sums map[string]Sum, blind string, err error) {
 	var names []string
 	for _, c := range caches {
-		names = append(names, "-type d -name "+sandbox.Quote(c))
+		if c == ".git" || !sent.holds(c) {
+			names = append(names, "-type d -name "+sandbox.Quote(c))
+		}
 	}
 	for _, h := range histories {
 		names = append(names, "-path "+sandbox.Quote("./"+h))
@@ -56,27 +61,41 @@ func Sums(ctx context.Context, sb sandbox.Sandbox, dir string) (map[string]Sum, 
 		Stdout: &stdout, Stderr: &stderr,
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if exit == 91 {
-		return nil, sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
+		return nil, "", sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
 	}
-	sums := map[string]Sum{}
-	for record := range strings.SplitSeq(stdout.String(), "\x00") {
-		state, name, ok := strings.Cut(record, "\n./")
-		if !ok {
-			continue
-		}
+	sums = map[string]Sum{}
+	fields := strings.Split(stdout.String(), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		state, name := fields[i], strings.TrimPrefix(fields[i+1], "./")
 		if target, isLink := strings.CutPrefix(state, "link "); isLink {
 			sums[name] = Sum{Link: target}
 		} else {
 			sums[name] = Sum{Sum: state}
 		}
 	}
-	if exit != 0 && len(sums) == 0 {
-		return nil, sandbox.Errorf(sandbox.CodeInternal, "list %s: %s", dir, firstLine(stderr.String()))
+	if exit != 0 {
+		blind = firstLine(stderr.String())
+		if blind == "" {
+			blind = fmt.Sprintf("listing %s ended with %d", dir, exit)
+		}
 	}
-	return sums, nil
+	return sums, blind, nil
+}
+
+// holds reports whether the plan sends something below a directory of that name.
+func (p *Plan) holds(dir string) bool {
+	if p == nil {
+		return false
+	}
+	for _, item := range p.Items {
+		if item.Mode.IsDir() && (item.Name == dir || strings.HasSuffix(item.Name, "/"+dir)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Changes are what happened below a directory since an earlier state.
@@ -107,8 +126,10 @@ func Compare(before, after map[string]Sum) Changes {
 }
 
 // Fetch writes the changed files below dir of sb to w as one tar archive. Their
-// names travel in as many batches as command lines of a safe length need.
-func (c Changes) Fetch(ctx context.Context, sb sandbox.Sandbox, dir string, w io.Writer) error {
+// names travel in as many batches as command lines of a safe length need. What
+// the sandbox could not pack is returned as missing; the rest is in the archive.
+func (c Changes) Fetch(ctx context.Context, sb sandbox.Sandbox, dir string, w io.Writer) (missing []string, err error) {
+	got := map[string]bool{}
 	tw := tar.NewWriter(w)
 	var batch []string
 	size := 0
@@ -117,16 +138,21 @@ func (c Changes) Fetch(ctx context.Context, sb sandbox.Sandbox, dir string, w io
 		if size < sandbox.MaxArg/2 && i < len(c.Written)-1 {
 			continue
 		}
-		if err := fetch(ctx, sb, dir, batch, tw); err != nil {
-			return err
+		if err := fetch(ctx, sb, dir, batch, tw, got); err != nil {
+			return nil, err
 		}
 		batch, size = nil, 0
 	}
-	return tw.Close()
+	for _, name := range c.Written {
+		if !got[name] {
+			missing = append(missing, name)
+		}
+	}
+	return missing, tw.Close()
 }
 
-// fetch adds the named files to an archive.
-func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, tw *tar.Writer) error {
+// fetch adds the named files to an archive and notes which came.
+func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, tw *tar.Writer, got map[string]bool) error {
 	pr, pw := io.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -139,6 +165,9 @@ func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, 
 			if err == io.EOF {
 				// What follows the end mark is padding, and Pack's own error.
 				_, err := io.Copy(io.Discard, pr)
+				if sandbox.CodeOf(err) == sandbox.CodeInternal {
+					return nil // tar itself complained: what it lacks is missing from got
+				}
 				return err
 			}
 			if err != nil {
@@ -150,6 +179,7 @@ func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, 
 			if _, err := io.Copy(tw, tr); err != nil {
 				return err
 			}
+			got[strings.TrimPrefix(h.Name, "./")] = true
 		}
 	}()
 	pr.CloseWithError(err)

@@ -86,6 +86,21 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
+// readSmall reads a regular file of at most 1 MiB.
+func readSmall(name string) ([]byte, error) {
+	const most = 1 << 20
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s is larger than %s", name, Size(most))
+	}
+	return os.ReadFile(name)
+}
+
 type planner struct {
 	Plan
 	rules                   Rules
@@ -100,7 +115,7 @@ func Make(ctx context.Context, root string, rules Rules) (*Plan, error) {
 		Plan:  Plan{Root: root, Skipped: map[Reason][]string{}},
 		rules: rules, include: parsePatterns(rules.Include), exclude: parsePatterns(rules.Exclude), allow: parsePatterns(rules.AllowSecrets),
 	}
-	if data, err := os.ReadFile(filepath.Join(root, ".talkopsignore")); err == nil {
+	if data, err := readSmall(filepath.Join(root, ".talkopsignore")); err == nil {
 		p.ignoreFile = parsePatterns(strings.Split(string(data), "\n"))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read .talkopsignore: %w", err)
@@ -314,6 +329,8 @@ func inGit(root string) bool {
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", root}, args...)...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
+	// A partial clone would fetch what it lacks with a command of its own choice.
+	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -3,8 +3,10 @@ package workspace
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,7 +60,12 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 				return err
 			}
 		default:
-			if err := writeFile(tw, root, h, item); err != nil {
+			err := writeFile(tw, root, h, item)
+			if errors.Is(err, fs.ErrNotExist) {
+				p.Skipped[Unreadable] = append(p.Skipped[Unreadable], item.Name) // it went meanwhile
+				continue
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", item.Name, err)
 			}
 		}
@@ -86,8 +93,10 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 		return err
 	}
 	n, err := io.Copy(tw, io.LimitReader(f, h.Size))
-	if err == nil && n < h.Size {
-		err = fmt.Errorf("it became shorter while it was read")
+	for zeros := make([]byte, 4096); err == nil && n < h.Size; { // it became shorter meanwhile
+		var w int
+		w, err = tw.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
+		n += int64(w)
 	}
 	return err
 }
@@ -96,14 +105,26 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 // plan whose files are the same there (they need not be sent) and those that
 // differ (they are left alone).
 func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (same, differ map[string]bool, err error) {
-	there, err := Sums(ctx, sb, dir)
+	there, _, err := Sums(ctx, sb, dir, p)
 	if err != nil {
 		return nil, nil, err
+	}
+	dirs := map[string]bool{}
+	for name := range there {
+		for d := path.Dir(name); d != "."; d = path.Dir(d) {
+			dirs[d] = true
+		}
 	}
 	same, differ = map[string]bool{}, map[string]bool{}
 	for _, item := range p.Items {
 		sum, exists := there[item.Name]
-		if !exists || item.Mode.IsDir() {
+		switch {
+		case differ[path.Dir(item.Name)] && !dirs[path.Dir(item.Name)], // below what is a file or link there
+			item.Mode.IsDir() && exists,
+			!item.Mode.IsDir() && dirs[item.Name]:
+			differ[item.Name] = true
+			continue
+		case !exists || item.Mode.IsDir():
 			continue
 		}
 		if item.Link == "" && sum.Link == "" {

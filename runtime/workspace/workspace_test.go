@@ -157,7 +157,7 @@ func TestUploadAndWayBack(t *testing.T) {
 	if err := p.Upload(t.Context(), sb, box, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	before, err := Sums(t.Context(), sb, box)
+	before, _, err := Sums(t.Context(), sb, box, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,21 +166,21 @@ func TestUploadAndWayBack(t *testing.T) {
 	}
 	script := `rm "it's"; chmod -x run.sh; echo new > 'dist
 x'; mkdir -p build/deep; echo b > build/deep/f; rm link; ln -s run.sh link; mkdir -p .git; echo c > .git/x; echo y >> "odd
-name"`
+name"; echo z > 'back\nslash'`
 	if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"/bin/sh", "-c", script}}); exit != 0 || err != nil {
 		t.Fatal(exit, err)
 	}
-	after, err := Sums(t.Context(), sb, box)
+	after, _, err := Sums(t.Context(), sb, box, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := Compare(before, after)
-	if want := []string{"build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) {
+	if want := []string{`back\nslash`, "build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) {
 		t.Errorf("written %q, deleted %q", c.Written, c.Deleted)
 	}
 	var b bytes.Buffer
-	if err := c.Fetch(t.Context(), sb, box, &b); err != nil {
-		t.Fatal(err)
+	if missing, err := c.Fetch(t.Context(), sb, box, &b); err != nil || len(missing) > 0 {
+		t.Fatal(missing, err)
 	}
 	got := map[string]string{}
 	for tr := tar.NewReader(&b); ; {
@@ -191,7 +191,7 @@ name"`
 		data, _ := io.ReadAll(tr)
 		got[strings.TrimPrefix(h.Name, "./")] = string(data) + h.Linkname
 	}
-	if len(got) != 5 || got["odd\nname"] != "xy\n" || got["link"] != "run.sh" {
+	if len(got) != 6 || got["odd\nname"] != "xy\n" || got["link"] != "run.sh" {
 		t.Errorf("archive holds %q", got)
 	}
 }
@@ -209,8 +209,8 @@ func TestManyChangesComeInOneArchive(t *testing.T) {
 		c.Written = append(c.Written, name)
 	}
 	var b bytes.Buffer
-	if err := c.Fetch(t.Context(), sb, box, &b); err != nil {
-		t.Fatal(err)
+	if missing, err := c.Fetch(t.Context(), sb, box, &b); err != nil || len(missing) > 0 {
+		t.Fatal(missing, err)
 	}
 	n := 0
 	for tr := tar.NewReader(&b); ; n++ {

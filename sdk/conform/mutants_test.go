@@ -294,7 +294,7 @@ func mutants() map[string]mutant {
 			sb.Exec(ctx, sandbox.Cmd{Args: []string{"chmod", "-R", "a-x", cmd.Args[len(cmd.Args)-1] + "/run"}})
 			return exit, err
 		}),
-		"C253": onScript("tar -cf", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
+		"C253": onScript("--no-unquote", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
 			cmd.Args = cmd.Args[:len(cmd.Args)-1]
 			return sb.Exec(ctx, cmd)
 		}),

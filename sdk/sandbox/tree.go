@@ -90,6 +90,11 @@ func unpackEach(ctx context.Context, sb Sandbox, dir string, r io.Reader) error 
 	}
 }
 
+// packScript takes names as they are: GNU tar would read escapes in them.
+const packScript = `cd -- "$1" && shift || exit 91
+u=; tar --no-unquote --version >/dev/null 2>&1 && u=--no-unquote
+exec tar $u -cf - -- "$@"`
+
 // Pack writes the named entries below dir of sb to w as an uncompressed tar
 // stream: by the provider's own way if it is a Packer, else by tar in the
 // sandbox. The archive comes from the sandbox and is not to be trusted.
@@ -97,7 +102,7 @@ func Pack(ctx context.Context, sb Sandbox, dir string, names []string, w io.Writ
 	if p, ok := As[Packer](sb); ok {
 		return p.Pack(ctx, dir, names, w)
 	}
-	args := []string{"/bin/sh", "-c", `cd -- "$1" && shift && exec tar -cf - -- "$@"`, "sh", dir}
+	args := []string{"/bin/sh", "-c", packScript, "sh", dir}
 	var stderr tail
 	exit, err := sb.Exec(ctx, Cmd{Args: append(args, names...), Stdout: w, Stderr: &stderr})
 	if err != nil {
