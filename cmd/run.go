@@ -390,7 +390,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 		spec.Settings = settings
 	}
 	b.opts = session.Options{
-		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "work"),
+		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "saved"),
 		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep,
 		CreateTimeout: cfg.Sandbox.CreateTimeout, SetupTimeout: cfg.Sandbox.SetupTimeout,
 	}

@@ -40,23 +40,23 @@ func TestReplayAnswersAsRecordedInAnotherDirectory(t *testing.T) {
 		t.Fatalf("the recording holds the directory or a secret:\n%s", file)
 	}
 	var notices []string
-	m, err := model.Replay(strings.NewReader(file), "/work", func(s string) { notices = append(notices, s) })
+	m, err := model.Replay(strings.NewReader(file), "/workspace", func(s string) { notices = append(notices, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := model.Request{Messages: []model.Message{{Role: model.RoleUser, Text: "what is in /work"}}}
+	req := model.Request{Messages: []model.Message{{Role: model.RoleUser, Text: "what is in /workspace"}}}
 	var s seen
 	first, err := m.Answer(t.Context(), req, s.emit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Message.Calls[0].Input != `{"path":"/work/src"}` || s.text != "Looking." {
+	if first.Message.Calls[0].Input != `{"path":"/workspace/src"}` || s.text != "Looking." {
 		t.Errorf("got %+v, shown %q", first.Message, s.text)
 	}
 	req.Messages = append(req.Messages, first.Message,
-		model.Message{Role: model.RoleTool, Results: []model.Result{{CallID: "a", Name: "ls", Text: "/work/src/other.tf"}}})
+		model.Message{Role: model.RoleTool, Results: []model.Result{{CallID: "a", Name: "ls", Text: "/workspace/src/other.tf"}}})
 	second, err := m.Answer(t.Context(), req, nil)
-	if err != nil || second.Message.Text != "There is main.tf in /work, and ***" {
+	if err != nil || second.Message.Text != "There is main.tf in /workspace, and ***" {
 		t.Errorf("got %q, %v", second.Message.Text, err)
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "result of ls differs") {
@@ -68,8 +68,8 @@ func TestReplayAnswersAsRecordedInAnotherDirectory(t *testing.T) {
 }
 
 func TestReplayRefusesAnotherShape(t *testing.T) {
-	file, req := recordTwoTurns(t, "/work")
-	m, err := model.Replay(strings.NewReader(file), "/work", nil)
+	file, req := recordTwoTurns(t, "/workspace")
+	m, err := model.Replay(strings.NewReader(file), "/workspace", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,3 +240,31 @@ func TestSumIsThatOfCksum(t *testing.T) {
 		}
 	}
 }
+
+// A repository may be a partial clone whose configuration names the command that
+// fetches what it lacks.
+func TestGitMayNotReachOut(t *testing.T) {
+	bin, root := t.TempDir(), lay(t, map[string]string{".git/": "", "dist/x": "x"})
+	seen := filepath.Join(bin, "seen")
+	script := "#!/bin/sh\nenv >> " + sandbox.Quote(seen) + "\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("GIT_SSH_COMMAND", "false")
+	if _, err := Make(t.Context(), root, Rules{MaxFileBytes: 100, Gitignore: true}); err != nil {
+		t.Fatal(err)
+	}
+	env, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"} {
+		if n := strings.Count(string(env), want+"\n"); n != 2 {
+			t.Errorf("%s was set in %d of 2 calls of git", want, n)
+		}
+	}
+	if strings.Contains(string(env), "GIT_SSH_COMMAND") {
+		t.Error("git got a setting of the surroundings")
+	}
+}

@@ -86,7 +86,7 @@ func (c Code) Kind() error {
 // body, a header or a credential.
 type Error struct {
 	Code Code
-	Op   string // what was being done: "read /work/a.txt"; may be empty
+	Op   string // what was being done: "read /workspace/a.txt"; may be empty
 	Msg  string // one phrase: the provider's own message or ours; may be empty
 	Err  error  // the cause; may be nil
 }

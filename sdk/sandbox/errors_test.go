@@ -11,9 +11,9 @@ import (
 )
 
 func ExampleCodeOf() {
-	err := fmt.Errorf("upload: %w", &sandbox.Error{Code: sandbox.CodeIsDirectory, Op: "write /work"})
+	err := fmt.Errorf("upload: %w", &sandbox.Error{Code: sandbox.CodeIsDirectory, Op: "write /workspace"})
 	fmt.Println(err, sandbox.CodeOf(err), errors.Is(err, sandbox.ErrInvalid))
-	// Output: upload: write /work: is directory is_directory true
+	// Output: upload: write /workspace: is directory is_directory true
 }
 
 func TestEveryCodeKeepsItsMeaningThroughItsKind(t *testing.T) {
