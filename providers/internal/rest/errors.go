@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -181,4 +182,12 @@ func (c *Client) redact(s string) string {
 		}
 	}
 	return s
+}
+
+// Status returns the HTTP status that err tells of, or 0.
+func Status(err error) int {
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		return e.Status
+	}
+	return 0
 }

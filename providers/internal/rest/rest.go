@@ -5,11 +5,14 @@ package rest
 import (
 	"bytes"
 	"context"
+	crand "crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -281,4 +284,23 @@ func Backoff(n int, err error) time.Duration {
 	}
 	d := min(200*time.Millisecond<<min(n-1, 10), 5*time.Second)
 	return d/2 + rand.N(d/2)
+}
+
+// Trusted reports whether a key may be sent to address: by https, or to this
+// computer.
+func Trusted(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && local
+}
+
+// Random returns 16 hexadecimal digits nobody has had before.
+func Random() string {
+	var b [8]byte
+	crand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
