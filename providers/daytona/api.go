@@ -3,7 +3,6 @@ package daytona
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -81,14 +80,6 @@ func classify(e *rest.StatusError) sandbox.Code {
 	return ""
 }
 
-// status returns the HTTP status that err tells of, or 0.
-func status(err error) int {
-	if e, ok := errors.AsType[*rest.StatusError](err); ok {
-		return e.Status
-	}
-	return 0
-}
-
 func (a *api) path(id string, rest ...string) string {
 	return strings.Join(append([]string{"/sandbox", url.PathEscape(id)}, rest...), "/")
 }
@@ -108,13 +99,13 @@ func (a *api) get(ctx context.Context, id string) (machine, error) {
 func (a *api) destroy(ctx context.Context, id string) error {
 	for n := 1; ; n++ {
 		err := a.JSON(ctx, rest.Request{Op: "delete sandbox " + id, Method: "DELETE", Path: a.path(id)}, nil)
-		switch code := status(err); {
+		switch code := rest.Status(err); {
 		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
 			return nil
 		case code != http.StatusConflict && code != http.StatusBadRequest:
 			return err
 		}
-		if m, gerr := a.get(ctx, id); status(gerr) == http.StatusNotFound || gerr == nil && ending(m.State) {
+		if m, gerr := a.get(ctx, id); rest.Status(gerr) == http.StatusNotFound || gerr == nil && ending(m.State) {
 			return nil
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
@@ -169,7 +160,7 @@ func (a *api) toolbox(ctx context.Context, m machine) (*rest.Client, error) {
 		}
 		base = answer.URL
 	}
-	if !trusted(base) {
+	if !rest.Trusted(base) {
 		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find toolbox", Msg: fmt.Sprintf("Daytona gave an address that is not https: %q", rest.Clean(base))}
 	}
 	c := a.Client

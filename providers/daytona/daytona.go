@@ -7,9 +7,7 @@ package daytona
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/talkops-ai/talkops/providers/internal/rest"
@@ -109,7 +107,7 @@ func connect(spec sandbox.Spec) (*api, error) {
 	if base == "" {
 		base = defaultURL
 	}
-	if !trusted(base) {
+	if !rest.Trusted(base) {
 		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "api_url must be an https address")
 	}
 	a := &api{
@@ -128,18 +126,6 @@ func connect(spec sandbox.Spec) (*api, error) {
 		},
 	}
 	return a, nil
-}
-
-// trusted reports whether the key may be sent to address: by https, or to this
-// computer.
-func trusted(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && local
 }
 
 // minutes rounds d up to whole minutes, with a default for 0.

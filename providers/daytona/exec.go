@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -25,7 +23,6 @@ const (
 	lostAfter  = time.Minute      // how long a running command may be out of sight
 	stopWithin = 15 * time.Second // for ending a command; the toolbox gives it 5 s
 	idleAfter  = 30 * time.Second // a download that stands still is asked for again
-	noDir      = 97               // the status of a script whose directory is missing
 )
 
 // A box is one open sandbox.
@@ -72,12 +69,12 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if ctx.Err() != nil {
 		return sandbox.ExitOf(ctx)
 	}
-	if err := check(cmd); err != nil {
+	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
 	j := &job{box: b, id: cmd.ID}
 	if j.id == "" {
-		j.id = random()
+		j.id = rest.Random()
 	}
 	exit, err := j.execute(ctx, cmd)
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
@@ -86,45 +83,9 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	return exit, err
 }
 
-func check(cmd sandbox.Cmd) error {
-	if len(cmd.Args) == 0 || strings.TrimSpace(cmd.Args[0]) == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "no command given")
-	}
-	for _, arg := range cmd.Args {
-		switch {
-		case len(arg) > sandbox.MaxArg:
-			return sandbox.Errorf(sandbox.CodeTooLarge, "an argument of %d bytes is longer than %d", len(arg), sandbox.MaxArg)
-		case strings.Contains(arg, "\x00"):
-			return sandbox.Errorf(sandbox.CodeInvalidArgument, "an argument holds a NUL byte")
-		}
-	}
-	if cmd.Dir != "" && !path.IsAbs(cmd.Dir) || strings.Contains(cmd.Dir, "\x00") {
-		return sandbox.Errorf(sandbox.CodeInvalidPath, "the directory %q is not absolute", cmd.Dir)
-	}
-	for name, value := range cmd.Env {
-		if !isName(name) || strings.Contains(value, "\x00") || len(name)+len(value) >= sandbox.MaxArg {
-			return sandbox.Errorf(sandbox.CodeInvalidArgument, "the environment variable %q is not valid", name)
-		}
-	}
-	if len(cmd.ID) > 64 || strings.Trim(cmd.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "the command id %q is not valid", cmd.ID)
-	}
-	return nil
-}
-
-// isName reports whether a shell can export name.
-func isName(name string) bool {
-	for i, r := range name {
-		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // execute uploads what cmd needs, starts it and follows it to its end.
 func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error) {
-	script := j.script(cmd)
+	script := posix.Command(path.Join(j.run, j.id), j.dir, j.env, cmd)
 	program := "sh -c " + sandbox.Quote(script)
 	if len(program) > inlineMost || !utf8.ValidString(script) {
 		program = "sh " + sandbox.Quote(j.file("c"))
@@ -163,7 +124,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 		Op: "open session", Method: "POST", Path: "/process/session", Retry: rest.Always,
 		JSON: map[string]string{"sessionId": "talkops-" + j.id},
 	}, nil)
-	if err != nil && status(err) != http.StatusConflict {
+	if err != nil && rest.Status(err) != http.StatusConflict {
 		j.stop(ctx)
 		return 0, j.explain(ctx, err)
 	}
@@ -179,37 +140,11 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 			cancel()
 		}
 	}
-	if err == nil && exit == noDir {
-		if missing, code := j.missing(ctx); missing {
-			err = &sandbox.Error{Code: code, Op: "run in " + cmd.Dir}
-		}
+	if err == nil && exit == posix.NoDir {
+		err = j.noDir(ctx, cmd.Dir)
 	}
 	j.remove(ctx)
 	return exit, err
-}
-
-// script is the shell text that becomes the command.
-func (j *job) script(cmd sandbox.Cmd) string {
-	dir := cmd.Dir
-	if dir == "" {
-		dir = j.dir
-	}
-	var s strings.Builder
-	fmt.Fprintf(&s, "echo $$ >%s\n", sandbox.Quote(j.file("p")))
-	fmt.Fprintf(&s, "cd %s 2>/dev/null || { if [ -e %[1]s ]; then [ -d %[1]s ] && echo denied || echo file; else echo none; fi >%s; exit %d; }\n",
-		word(dir), sandbox.Quote(j.file("f")), noDir)
-	env := maps.Clone(j.env)
-	if env == nil {
-		env = make(map[string]string)
-	}
-	maps.Copy(env, cmd.Env)
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if isName(name) {
-			fmt.Fprintf(&s, "export %s=%s\n", name, sandbox.Quote(env[name]))
-		}
-	}
-	s.WriteString("exec " + sandbox.Quote(cmd.Args...) + "\n")
-	return s.String()
 }
 
 // start sends the command line, once. When the answer is lost, the session says
@@ -229,7 +164,7 @@ func (j *job) start(ctx context.Context, line string) (int, error) {
 		j.command = answer.Command
 		return 0, nil
 	}
-	if code := status(err); ctx.Err() != nil || code != 0 && code < 500 {
+	if code := rest.Status(err); ctx.Err() != nil || code != 0 && code < 500 {
 		return 0, j.explain(ctx, err)
 	}
 	var session struct {
@@ -275,7 +210,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 			if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return 0, gone
 			}
-			if code := status(err); code == http.StatusNotFound || code == http.StatusGone {
+			if code := rest.Status(err); code == http.StatusNotFound || code == http.StatusGone {
 				return 0, &sandbox.Error{Code: sandbox.CodeGone, Op: "watch command", Msg: "the session was lost before the command's outcome was known", Err: err}
 			}
 			if time.Since(seen) > lostAfter {
@@ -310,7 +245,7 @@ func (j *job) whole(ctx context.Context) error {
 			continue
 		}
 		_, err := j.download(ctx, s.name, 0, io.Discard)
-		if status(err) == http.StatusNotFound || status(err) == http.StatusBadRequest {
+		if rest.Status(err) == http.StatusNotFound || rest.Status(err) == http.StatusBadRequest {
 			return &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
 		}
 	}
@@ -321,26 +256,19 @@ func (j *job) whole(ctx context.Context) error {
 func (j *job) fetch(ctx context.Context, s *stream) error {
 	n, err := j.download(ctx, s.name, s.have, s.w)
 	s.have += n
-	if status(err) == http.StatusNotFound {
+	if rest.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err
 }
 
-// missing tells why the command's directory could not be entered, if that is
-// what happened.
-func (j *job) missing(ctx context.Context) (bool, sandbox.Code) {
+// noDir is the error of a command whose directory could not be entered, or nil.
+func (j *job) noDir(ctx context.Context, dir string) error {
 	var why strings.Builder
-	if _, err := j.download(ctx, j.file("f"), 0, &why); err != nil || why.Len() == 0 {
-		return false, ""
+	if _, err := j.download(ctx, j.file("f"), 0, &why); err != nil {
+		return nil
 	}
-	switch strings.TrimSpace(why.String()) {
-	case "denied":
-		return true, sandbox.CodePermissionDenied
-	case "file":
-		return true, sandbox.CodeNotADirectory
-	}
-	return true, sandbox.CodeFileNotFound
+	return posix.NoDirError(dir, why.String())
 }
 
 // stop ends the command and everything it started, under a context of its own.
@@ -349,30 +277,13 @@ func (j *job) stop(ctx context.Context) {
 	defer cancel()
 	var wg sync.WaitGroup
 	if j.setsid && j.command != "" {
-		wg.Go(func() { j.shell(ctx, false, killScript, j.file("p")) })
+		wg.Go(func() { j.shell(ctx, false, posix.KillScript, j.file("p")) })
 	}
 	wg.Go(func() {
 		j.tools.JSON(ctx, rest.Request{Op: "end session", Method: "DELETE", Path: j.session()}, nil)
 	})
 	wg.Wait()
 }
-
-// killScript ends the process group whose leader is named in the file $1. The
-// dead whom nobody has buried yet do not count.
-const killScript = `p=$(cat "$1" 2>/dev/null) && [ "$p" -gt 1 ] || exit 1
-alive() {
-	kill -0 "-$p" 2>/dev/null || return 1
-	[ -r /proc/self/stat ] || return 0
-	sed -n 's/.*) \([^ ]*\) [0-9]* '"$p"' .*/\1/p' /proc/[0-9]*/stat 2>/dev/null | grep -q '[^ZX]'
-}
-kill -TERM "-$p" 2>/dev/null || exit 1
-i=0
-while alive && [ $i -lt 20 ]; do
-	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
-	i=$((i+1))
-done
-kill -KILL "-$p" 2>/dev/null
-exit 0`
 
 // remove ends the session and deletes the command's files.
 func (j *job) remove(ctx context.Context) {
@@ -392,18 +303,18 @@ func (j *job) remove(ctx context.Context) {
 
 // Kill ends the command with that ID, whoever started it.
 func (b *box) Kill(ctx context.Context, id string) error {
-	if err := check(sandbox.Cmd{ID: id, Args: []string{"true"}}); err != nil || id == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "the command id %q is not valid", id)
+	if err := posix.CheckID(id); err != nil {
+		return err
 	}
 	j := &job{box: b, id: id}
 	if b.setsid {
 		// The session stays, so that who waits for the command learns its status.
-		if _, exit, err := j.shell(ctx, false, killScript, j.file("p")); err == nil && exit == 0 {
+		if _, exit, err := j.shell(ctx, false, posix.KillScript, j.file("p")); err == nil && exit == 0 {
 			return nil
 		}
 	}
 	err := b.tools.JSON(ctx, rest.Request{Op: "end session", Method: "DELETE", Path: j.session()}, nil)
-	if err = b.explain(ctx, err); status(err) == http.StatusNotFound && sandbox.CodeOf(err) != sandbox.CodeGone {
+	if err = b.explain(ctx, err); rest.Status(err) == http.StatusNotFound && sandbox.CodeOf(err) != sandbox.CodeGone {
 		return nil
 	}
 	return err
@@ -412,11 +323,6 @@ func (b *box) Kill(ctx context.Context, id string) error {
 // shell runs a short script of talkops's own in one request and returns what it
 // prints. A script may be repeated only if it changes nothing twice.
 func (b *box) shell(ctx context.Context, repeat bool, script string, args ...string) (out string, exit int, err error) {
-	// The toolbox feeds the command to a shell's standard input.
-	command := "sh -c " + sandbox.Quote(script) + " sh"
-	for _, arg := range args {
-		command += " " + word(arg)
-	}
 	retry := rest.Never
 	if repeat {
 		retry = rest.Always
@@ -427,7 +333,7 @@ func (b *box) shell(ctx context.Context, repeat bool, script string, args ...str
 	}
 	err = b.tools.JSON(ctx, rest.Request{
 		Op: "run script", Method: "POST", Path: "/process/execute", Retry: retry,
-		JSON: map[string]any{"command": command + " </dev/null", "timeout": 25},
+		JSON: map[string]any{"command": posix.Script(script, args...) + " </dev/null", "timeout": 25}, // the toolbox feeds it to a shell,
 	}, &answer)
 	if err != nil {
 		return "", 0, b.explain(ctx, err)
@@ -438,26 +344,13 @@ func (b *box) shell(ctx context.Context, repeat bool, script string, args ...str
 	return answer.Result, *answer.Exit, nil
 }
 
-// word quotes s for a command line that travels as JSON: bytes that are not
-// UTF-8 are spelled out.
-func word(s string) string {
-	if utf8.ValidString(s) {
-		return sandbox.Quote(s)
-	}
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		b.WriteString(`\0` + fmt.Sprintf("%03s", strconv.FormatUint(uint64(c), 8)))
-	}
-	return `"$(printf %b ` + sandbox.Quote(b.String()) + `)"`
-}
-
 // explain looks whether the machine still runs when the toolbox fails in a way
 // that may mean it does not.
 func (b *box) explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	switch code := status(err); {
+	switch code := rest.Status(err); {
 	case code == 0 && sandbox.CodeOf(err) == sandbox.CodeUnavailable:
 	case code == http.StatusBadRequest, code == http.StatusNotFound, code == http.StatusGone, code >= 500:
 	default:
@@ -468,7 +361,7 @@ func (b *box) explain(ctx context.Context, err error) error {
 	look.Timeout = 10 * time.Second
 	m, gerr := (&api{Client: look}).get(ctx, b.id)
 	switch {
-	case status(gerr) == http.StatusNotFound:
+	case rest.Status(gerr) == http.StatusNotFound:
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + b.id, Msg: "the sandbox no longer exists", Err: err}
 	case gerr == nil && (ending(m.State) || stopped(m.State) || failed(m.State) || m.State == "stopping"):
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + b.id, Msg: "the sandbox is " + m.State, Err: err}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -24,15 +25,15 @@ var errWrite = errors.New("the output cannot be written")
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	op := "read " + name
-	if err := checkPath(op, name); err != nil {
+	if err := posix.CheckPath(op, name); err != nil {
 		return err
 	}
-	out, exit, err := b.shell(ctx, true, statScript, name)
+	out, exit, err := b.shell(ctx, true, posix.StatScript, name)
 	if err != nil {
-		return inOp(op, err)
+		return posix.InOp(op, err)
 	}
 	if exit != 0 {
-		return fileError(op, exit, out)
+		return posix.FileError(op, exit, out)
 	}
 	size, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 	if err != nil {
@@ -44,7 +45,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 		if err == nil && exit != 0 {
 			err = &sandbox.Error{Code: sandbox.CodeInternal, Msg: fmt.Sprintf("cat ended with %d", exit)}
 		}
-		return inOp(op, err)
+		return posix.InOp(op, err)
 	}
 	var have int64
 	for n := 1; ; n++ {
@@ -57,7 +58,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 			n = 1
 		}
 		if sandbox.CodeOf(err) != sandbox.CodeUnavailable || n >= 4 {
-			return inOp(op, b.explain(ctx, err))
+			return posix.InOp(op, b.explain(ctx, err))
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
 			return rest.Ended(ctx, op)
@@ -73,13 +74,10 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
 	op := "write " + name
-	if err := checkPath(op, name); err != nil {
+	if err := posix.CheckTarget(op, name); err != nil {
 		return err
 	}
-	if strings.HasSuffix(name, "/") {
-		return &sandbox.Error{Code: sandbox.CodeIsDirectory, Op: op}
-	}
-	j := &job{box: b, id: random()}
+	j := &job{box: b, id: rest.Random()}
 	moved := false
 	defer func() {
 		if !moved {
@@ -89,125 +87,17 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 		}
 	}()
 	if err := b.upload(ctx, j.file("u"), r); err != nil {
-		return inOp(op, err)
+		return posix.InOp(op, err)
 	}
-	out, exit, err := b.shell(ctx, false, writeScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()))
+	out, exit, err := b.shell(ctx, false, posix.WriteScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()))
 	if err != nil {
-		return inOp(op, err)
-	}
-	if exit == exitNotDir {
-		return &sandbox.Error{Code: sandbox.CodeInvalidPath, Op: op, Msg: "a parent is not a directory"}
+		return posix.InOp(op, err)
 	}
 	if exit != 0 {
-		return fileError(op, exit, out)
+		return posix.WriteError(op, exit, out)
 	}
 	moved = true
 	return nil
-}
-
-func checkPath(op, name string) error {
-	switch {
-	case !path.IsAbs(name):
-		return &sandbox.Error{Code: sandbox.CodeInvalidPath, Op: op, Msg: "the path is not absolute"}
-	case strings.Contains(name, "\x00"):
-		return &sandbox.Error{Code: sandbox.CodeInvalidPath, Op: op, Msg: "the path holds a NUL byte"}
-	case len(name) > 4095:
-		return &sandbox.Error{Code: sandbox.CodeInvalidPath, Op: "file", Msg: "the path is too long"}
-	}
-	return nil
-}
-
-// The scripts end with one of these where a file is not what it must be.
-const (
-	exitMissing = iota + 81
-	exitDir
-	exitNoFile
-	exitDenied
-	exitNotDir
-)
-
-// ancestor ends the script with the reason why $1 does not exist or cannot be made.
-const ancestor = `ancestor() {
-	p=$1
-	while [ ! -e "$p" ] && [ ! -L "$p" ] && [ -n "$p" ]; do p=${p%/*}; done
-	p=${p:-/}
-	[ -L "$p" ] && [ ! -e "$p" ] && exit 81
-	[ -d "$p" ] || exit 85
-	[ -x "$p" ] || exit 84
-}
-`
-
-// statScript prints the size of the regular file $1.
-const statScript = ancestor + `[ -e "$1" ] || { ancestor "$1"; exit 81; }
-[ -d "$1" ] && exit 82
-[ -f "$1" ] || exit 83
-[ -r "$1" ] || exit 84
-stat -L -c %s "$1" 2>/dev/null || stat -L -f %z "$1" 2>/dev/null || wc -c <"$1"`
-
-// writeScript moves $1 to $2, whose mode it keeps or which gets the mode $3.
-const writeScript = ancestor + `t=$2
-if [ -L "$t" ]; then
-	t=$({ readlink -f "$t" || readlink -m "$t"; } && echo x) || exit 81
-	t=${t%?x}
-fi
-[ -d "$t" ] && exit 82
-mode=$3
-if [ -e "$t" ]; then
-	[ -f "$t" ] || exit 83
-	[ -w "$t" ] || exit 84
-	mode=$(stat -c %a "$t" 2>/dev/null || stat -f %Lp "$t") || exit 1
-fi
-d=${t%/*}
-d=${d:-/}
-if ! e=$(mkdir -p "$d" 2>&1); then
-	ancestor "$d"
-	[ -w "$p" ] || exit 84
-	echo "$e"
-	exit 1
-fi
-[ -w "$d" ] && [ -x "$d" ] || exit 84
-n=$d/.talkops-${1##*/}
-mv -f "$1" "$n" && chmod "$mode" "$n" && mv -f "$n" "$t" || { rm -f "$n"; exit 1; }`
-
-// fileError is the error of a script that ended with exit and printed out.
-func fileError(op string, exit int, out string) error {
-	e := &sandbox.Error{Op: op}
-	switch exit {
-	case exitMissing:
-		e.Code = sandbox.CodeFileNotFound
-	case exitDir:
-		e.Code = sandbox.CodeIsDirectory
-	case exitNoFile:
-		e.Code, e.Msg = sandbox.CodeNotAFile, "not a regular file"
-	case exitDenied:
-		e.Code = sandbox.CodePermissionDenied
-	case exitNotDir:
-		e.Code = sandbox.CodeNotADirectory
-	default:
-		e.Msg = fmt.Sprintf("ended with %d: %s", exit, rest.Clean(out))
-		switch {
-		case strings.Contains(out, "No space left"), strings.Contains(out, "quota exceeded"):
-			e.Code = sandbox.CodeNoSpace
-		case strings.Contains(out, "name too long"):
-			e.Code = sandbox.CodeInvalidPath
-		case strings.Contains(out, "ermission denied"), strings.Contains(out, "Read-only file system"):
-			e.Code = sandbox.CodePermissionDenied
-		default:
-			e.Code = sandbox.CodeInternal
-		}
-	}
-	return e
-}
-
-// inOp says of err which operation it ended.
-func inOp(op string, err error) error {
-	e, ok := errors.AsType[*sandbox.Error](err)
-	if !ok {
-		return err
-	}
-	named := *e
-	named.Op = op
-	return &named
 }
 
 // upload streams r to the file name, which it replaces. Parents are made.
@@ -215,7 +105,7 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	var sent int64
-	var source error
+	source := &posix.Source{R: r}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -223,7 +113,7 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		if err == nil {
 			var part io.Writer
 			if part, err = form.CreateFormFile("files[0].file", path.Base(name)); err == nil {
-				sent, err = io.Copy(part, tracked{r, &source})
+				sent, err = io.Copy(part, source)
 			}
 		}
 		if err == nil {
@@ -253,28 +143,14 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		return rest.Ended(ctx, "upload")
 	}
 	switch {
-	case source != nil:
-		return fmt.Errorf("upload: %w", source)
+	case source.Err != nil:
+		return fmt.Errorf("upload: %w", source.Err)
 	case err != nil:
 		return b.explain(ctx, err)
 	case len(answer.Files) > 0 && answer.Files[0].Bytes != nil && *answer.Files[0].Bytes != sent:
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "upload", Msg: fmt.Sprintf("only %d of %d bytes arrived", *answer.Files[0].Bytes, sent)}
 	}
 	return nil
-}
-
-// tracked remembers the error of the reader apart from those of the way.
-type tracked struct {
-	r   io.Reader
-	err *error
-}
-
-func (t tracked) Read(p []byte) (int, error) {
-	n, err := t.r.Read(p)
-	if err != nil && err != io.EOF {
-		*t.err = err
-	}
-	return n, err
 }
 
 // download copies the file name from offset on to w and returns how many bytes

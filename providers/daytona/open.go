@@ -2,8 +2,6 @@ package daytona
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -28,12 +27,6 @@ const (
 	cleanWithin = 30 * time.Second
 	lateWithin  = 10 * time.Second
 )
-
-func random() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
 
 // create makes a new sandbox and waits until it answers commands.
 func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
@@ -53,7 +46,7 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		TTL:      minutes(spec.Lifetime, defaultLifetime),
 	}
 	if want.Name == "" {
-		want.Name = "talkops-" + random()
+		want.Name = "talkops-" + rest.Random()
 	}
 	if spec.Image != "" {
 		if strings.ContainsAny(spec.Image, " \t\r\n") {
@@ -62,7 +55,7 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		want.Build = &build{Dockerfile: "FROM " + spec.Image + "\n"}
 	}
 	maps.Copy(want.Labels, spec.Labels)
-	want.Labels[openingLabel] = random()
+	want.Labels[openingLabel] = rest.Random()
 
 	m, err := a.post(ctx, want)
 	if err != nil {
@@ -130,7 +123,7 @@ func (a *api) post(ctx context.Context, want creation) (machine, error) {
 		if got.err == nil {
 			return got.m, nil
 		}
-		switch code := status(got.err); {
+		switch code := rest.Status(got.err); {
 		case code == http.StatusConflict, code == 0, code >= 500:
 			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
 			defer cancel()
@@ -224,7 +217,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, within ti
 			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, reason)}
 		case stopped(m.State) && start:
 			err := a.JSON(limited, rest.Request{Op: op, Method: "POST", Path: a.path(m.ID, "start"), Retry: rest.Always}, nil)
-			if code := status(err); err != nil && (code != http.StatusConflict && code != http.StatusBadRequest || rest.Quota(err.Error())) {
+			if code := rest.Status(err); err != nil && (code != http.StatusConflict && code != http.StatusBadRequest || rest.Quota(err.Error())) {
 				return m, err
 			}
 		case ending(m.State), stopped(m.State):
@@ -300,29 +293,15 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	if want == "" {
 		want = defaultDir
 	}
-	out, exit, err := b.shell(ctx, true, enterScript, want, own.Dir)
+	out, exit, err := b.shell(ctx, true, posix.EnterScript, want, own.Dir)
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.SplitN(strings.TrimSuffix(out, "\n"), "\n", 3)
-	if exit != 0 || len(lines) != 3 || !strings.HasPrefix(lines[2], "/") {
-		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find working directory", Msg: fmt.Sprintf("the script ended with %d: %s", exit, rest.Clean(out))}
+	if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err != nil {
+		return nil, err
 	}
-	b.run, b.setsid, b.dir = lines[0], lines[1] == "setsid", lines[2]
 	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
 		spec.Progress("working directory is " + rest.Clean(b.dir))
 	}
 	return b, nil
 }
-
-// enterScript prints the private directory, whether there is setsid, and the
-// working directory: $1 if it can be made and written, else $2.
-const enterScript = `r=${TMPDIR:-/tmp}/.talkops-$(id -u)
-mkdir -m 700 "$r" 2>/dev/null
-if [ -L "$r" ] || [ ! -d "$r" ] || [ ! -O "$r" ] || [ ! -w "$r" ]; then
-	r=$(umask 077; mktemp -d "${TMPDIR:-/tmp}/.talkops-XXXXXX") || exit 3
-fi
-(mkdir -p "$1" && cd "$1" && [ -w . ]) 2>/dev/null && cd "$1" || cd "$2" || cd || exit 4
-echo "$r"
-command -v setsid >/dev/null 2>&1 && echo setsid || echo none
-pwd -P`

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -22,13 +23,13 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 		JSON: map[string]string{"name": name},
 	}, nil)
 	if err != nil {
-		return inOp(op, b.explain(ctx, err))
+		return posix.InOp(op, b.explain(ctx, err))
 	}
 	delay := 200 * time.Millisecond
 	for {
 		m, err := b.api.get(ctx, b.id)
 		if err != nil {
-			return inOp(op, err)
+			return posix.InOp(op, err)
 		}
 		if failed(m.State) {
 			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, rest.Clean(m.ErrorReason))}
@@ -37,7 +38,7 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 			state, reason, err := b.api.snapshot(ctx, name)
 			switch {
 			case err != nil:
-				return inOp(op, err)
+				return posix.InOp(op, err)
 			case state == "active":
 				return nil
 			case failed(state), state == "removing":

@@ -6,16 +6,15 @@ package daytonatest
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -32,25 +31,13 @@ type Server struct {
 	cfg      Config
 	listener net.Listener
 	http     *http.Server
-	done     chan struct{}
+	emulate.Log
 
-	mu       sync.Mutex
-	boxes    []*box
-	kept     map[string]*machine.Machine // snapshots by name
-	requests []Request
-	faults   []*Fault
-	behave   Behaviour
-	last     int
-}
-
-// A Request is one line of the request log.
-type Request struct {
-	Op     string // the operation as Fault.Op names it; empty if unknown
-	Method string
-	Path   string // with query
-	Header http.Header
-	Body   string // of JSON requests
-	Status int    // 0 while it runs
+	mu     sync.Mutex
+	boxes  []*box
+	kept   map[string]*machine.Machine // snapshots by name
+	behave Behaviour
+	last   int
 }
 
 // A Behaviour is what is wrong with the whole service. The zero value is health.
@@ -69,20 +56,7 @@ type Behaviour struct {
 // create, get, list, delete, start, stop, execute, work-dir, session-create,
 // session-exec, session-get, session-delete, command, logs, upload, download and
 // others named like their route.
-type Fault struct {
-	Op    string
-	Times int // how many requests it meets; 0 is one, negative all
-	Skip  int // how many pass before
-
-	Status int // answer this without doing anything
-	Body   string
-	Header map[string]string
-
-	Hang bool  // never answer; nothing is done
-	Late bool  // do it, but cut the connection instead of answering
-	Hold bool  // do it, but answer only when the client has gone
-	Cut  int64 // cut the connection after so many bytes of the body
-}
+type Fault = emulate.Fault
 
 // Start starts a server on a loopback port. Close ends it.
 func Start(cfg Config) (*Server, error) {
@@ -94,7 +68,7 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, listener: listener, done: make(chan struct{}), kept: map[string]*machine.Machine{}}
+	s := &Server{cfg: cfg, listener: listener, kept: map[string]*machine.Machine{}}
 	s.http = &http.Server{Handler: s.routes()}
 	go s.http.Serve(listener)
 	return s, nil
@@ -113,11 +87,8 @@ func New(tb testing.TB, cfg ...Config) *Server {
 
 // Close ends every sandbox and the server.
 func (s *Server) Close() {
-	select {
-	case <-s.done:
+	if !s.Shut() {
 		return
-	default:
-		close(s.done)
 	}
 	s.http.Close()
 	s.mu.Lock()
@@ -144,16 +115,6 @@ func (s *Server) Settings() map[string]string {
 	return map[string]string{"api_key": s.Key(), "api_url": s.URL()}
 }
 
-// Inject makes the next requests of f.Op fail.
-func (s *Server) Inject(f Fault) {
-	if f.Times == 0 {
-		f.Times = 1
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = append(s.faults, &f)
-}
-
 // Behave sets what is wrong with the whole service.
 func (s *Server) Behave(b Behaviour) {
 	s.mu.Lock()
@@ -165,19 +126,6 @@ func (s *Server) behaviour() Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.behave
-}
-
-// Requests returns the log of requests of the named operation; empty is all.
-func (s *Server) Requests(op string) []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []Request
-	for _, r := range s.requests {
-		if op == "" || r.Op == op {
-			found = append(found, r)
-		}
-	}
-	return found
 }
 
 // Boxes returns the ids of the sandboxes that are not destroyed or being so.
@@ -253,122 +201,16 @@ func (s *Server) LoseSessions(id string) {
 // handle registers an operation: it is logged, its key is checked and faults
 // are applied.
 func (s *Server) handle(mux *http.ServeMux, op, pattern string, f http.HandlerFunc) {
-	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		entry := Request{Op: op, Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone()}
-		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-			body, _ := io.ReadAll(r.Body)
-			entry.Body = string(body)
-			r.Body = io.NopCloser(strings.NewReader(entry.Body))
-		}
-		s.mu.Lock()
-		at := len(s.requests)
-		s.requests = append(s.requests, entry)
-		fault := s.fault(op)
-		expired := s.behave.ExpiredKey
-		s.mu.Unlock()
-
-		out := &response{ResponseWriter: w, cut: -1}
-		defer func() {
-			s.mu.Lock()
-			s.requests[at].Status = out.status
-			s.mu.Unlock()
-		}()
-		if expired || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key && r.URL.Query().Get("DAYTONA_SANDBOX_AUTH_KEY") != s.cfg.Key {
-			refuse(out, r, http.StatusUnauthorized, "UNAUTHORIZED", "Invalid credentials")
-			return
-		}
-		switch {
-		case fault == nil:
-		case fault.Status != 0:
-			for k, v := range fault.Header {
-				out.Header().Set(k, v)
-			}
-			out.WriteHeader(fault.Status)
-			io.WriteString(out, fault.Body)
-			return
-		case fault.Hang:
-			s.hang(r)
-			return
-		case fault.Late, fault.Hold:
-			out.ResponseWriter = silent{}
-			f(out, r)
-			if fault.Hold {
-				s.hang(r)
-			}
-			panic(http.ErrAbortHandler)
-		default:
-			out.cut = fault.Cut
-		}
-		f(out, r)
-	})
+	mux.HandleFunc(pattern, s.Handle(op, s.admit, f))
 }
 
-// hang waits until the client or the server has gone. The body is read so that
-// the former is noticed.
-func (s *Server) hang(r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	select {
-	case <-r.Context().Done():
-	case <-s.done:
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
+	if s.behaviour().ExpiredKey || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key && r.URL.Query().Get("DAYTONA_SANDBOX_AUTH_KEY") != s.cfg.Key {
+		refuse(w, r, http.StatusUnauthorized, "UNAUTHORIZED", "Invalid credentials")
+		return false
 	}
-	panic(http.ErrAbortHandler)
+	return true
 }
-
-// fault takes the fault that meets a request of op, if any.
-func (s *Server) fault(op string) *Fault {
-	for _, f := range s.faults {
-		switch {
-		case f.Op != op || f.Times == 0:
-		case f.Skip > 0:
-			f.Skip--
-		default:
-			f.Times--
-			return f
-		}
-	}
-	return nil
-}
-
-// A response counts what is written and can break off.
-type response struct {
-	http.ResponseWriter
-	status int
-	cut    int64 // bytes still allowed; negative is any number
-}
-
-func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *response) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	if w.cut < 0 {
-		return w.ResponseWriter.Write(p)
-	}
-	k := min(int64(len(p)), w.cut)
-	n, err := w.ResponseWriter.Write(p[:k])
-	w.cut -= int64(n)
-	if w.cut == 0 && err == nil {
-		http.NewResponseController(w.ResponseWriter).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
-}
-
-// Unwrap lets a WebSocket take over the connection.
-func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// silent is a response nobody hears.
-type silent struct{}
-
-func (silent) Header() http.Header         { return http.Header{} }
-func (silent) Write(p []byte) (int, error) { return len(p), nil }
-func (silent) WriteHeader(int)             {}
 
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
