@@ -21,7 +21,7 @@ import (
 const (
 	inlineMost = 16 << 10         // a longer command line travels as a file
 	lostAfter  = time.Minute      // how long a running command may be out of sight
-	stopWithin = 15 * time.Second // for ending a command; the toolbox gives it 5 s
+	stopWithin = 8 * time.Second  // for ending a command; the toolbox gives it 5 s
 	idleAfter  = 30 * time.Second // a download that stands still is asked for again
 )
 
@@ -287,7 +287,7 @@ func (j *job) stop(ctx context.Context) {
 
 // remove ends the session and deletes the command's files.
 func (j *job) remove(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin/2)
 	defer cancel()
 	quick := *j.tools
 	quick.Attempts = 2

@@ -190,6 +190,9 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 		}
 	default:
 		// The range was not honoured: the whole file comes.
+		if rest.IsPage(resp) {
+			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "Daytona answered with a web page"}
+		}
 		if size >= 0 && want >= 0 && want != size {
 			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("Daytona sent %d bytes that are not the file", want)}
 		}

@@ -102,6 +102,9 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) error {
 			return c.failed(ctx, r, err)
 		}
 		defer resp.Body.Close()
+		if IsPage(resp) {
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: r.Op, Msg: c.Vendor + " answered with a web page"}
+		}
 		const most = 64 << 20
 		body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 		if err != nil {
@@ -284,6 +287,12 @@ func Backoff(n int, err error) time.Duration {
 	}
 	d := min(200*time.Millisecond<<min(n-1, 10), 5*time.Second)
 	return d/2 + rand.N(d/2)
+}
+
+// IsPage reports whether resp is a web page, as something on the way to the
+// service sends it, and not an answer of the service.
+func IsPage(resp *http.Response) bool {
+	return strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/html")
 }
 
 // Trusted reports whether a key may be sent to address: by https, or to this
