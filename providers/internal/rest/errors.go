@@ -132,7 +132,7 @@ func message(v any) string {
 }
 
 // retryAfter reads the wait hint: Retry-After, or Retry-After-<throttler>, in
-// seconds or as a date. The longest counts.
+// seconds or as a date, or Retry-After-Ms. The longest counts.
 func retryAfter(h http.Header) time.Duration {
 	var longest time.Duration
 	for key, values := range h {
@@ -140,8 +140,12 @@ func retryAfter(h http.Header) time.Duration {
 			continue
 		}
 		for _, v := range values {
+			unit := time.Second
+			if key == "Retry-After-Ms" {
+				unit = time.Millisecond
+			}
 			if s, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil && s > 0 && s < 1e6 {
-				longest = max(longest, time.Duration(s*float64(time.Second)))
+				longest = max(longest, time.Duration(s*float64(unit)))
 			} else if t, err := http.ParseTime(v); err == nil {
 				longest = max(longest, time.Until(t))
 			}
