@@ -185,7 +185,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 	once.Attempts = 1
 	once.Timeout = 15 * time.Second
 	seen := time.Now()
-	delay := 50 * time.Millisecond
+	delay := 10 * time.Millisecond
 	for failures := 0; ; {
 		var state struct {
 			Exit *int `json:"exitCode"`
@@ -202,7 +202,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 			return *state.Exit, j.whole(ctx)
 		case err == nil:
 			seen, failures = time.Now(), 0
-			delay = min(delay*5/4, 500*time.Millisecond)
+			delay = min(delay*3/2, 500*time.Millisecond)
 		case ctx.Err() != nil || errors.Is(err, errWrite) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated:
 			return 0, err
 		default:

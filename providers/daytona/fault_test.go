@@ -6,19 +6,9 @@ import (
 	"testing"
 
 	"github.com/talkops-ai/talkops/providers/daytona"
-	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 func TestFaults(t *testing.T) {
-	emulate.Matrix(t, emulate.Subject{
-		Provider: daytona.Provider{},
-		Start: func() (emulate.Service, func(), error) {
-			s, err := daytonatest.Start(daytonatest.Config{})
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, s.Close, nil
-		},
-	})
+	emulate.Matrix(t, emulate.Subject{Provider: daytona.Provider{}, Start: start})
 }
