@@ -1,14 +1,20 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/sdk/conform"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // checkCommand holds a provider to the contract.
@@ -52,7 +58,8 @@ machines on your account.`,
 			spec.Lifetime, spec.Idle = time.Hour, 15*time.Minute
 			w := tabwriter.NewWriter(a.streams.Out, 6, 4, 2, ' ', 0)
 			count := map[conform.Verdict]int{}
-			err = conform.Run(ctx, conform.Target{Provider: box.opts.Provider, Spec: spec}, func(r conform.Result) {
+			cost := &meter{Provider: box.opts.Provider, began: make(map[string]time.Time)}
+			err = conform.Run(ctx, conform.Target{Provider: cost, Spec: spec}, func(r conform.Result) {
 				count[r.Verdict]++
 				fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
 				if r.Detail != "" {
@@ -61,6 +68,9 @@ machines on your account.`,
 				fmt.Fprintln(w)
 				w.Flush()
 			})
+			if !box.host {
+				fmt.Fprintln(a.streams.Out, cost)
+			}
 			if err != nil {
 				return ended(ctx, err)
 			}
@@ -71,6 +81,65 @@ machines on your account.`,
 			return nil
 		},
 	}
+}
+
+// A meter counts the machines that its provider makes and how long they live.
+type meter struct {
+	sandbox.Provider
+
+	mu    sync.Mutex
+	made  int
+	lived time.Duration
+	began map[string]time.Time // of the machines that live
+}
+
+// Unwrap shows the optional interfaces of the provider.
+func (m *meter) Unwrap() sandbox.Provider { return m.Provider }
+
+func (m *meter) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	id, told := "", spec.Created
+	spec.Created = func(i sandbox.Info) {
+		id = i.ID
+		m.mu.Lock()
+		m.made++
+		m.began[id] = time.Now()
+		m.mu.Unlock()
+		if told != nil {
+			told(i)
+		}
+	}
+	sb, err := m.Provider.Open(ctx, spec)
+	if err != nil {
+		m.ended(id) // a failed opening ends what it made
+	}
+	return sb, err
+}
+
+func (m *meter) Destroy(ctx context.Context, spec sandbox.Spec) error {
+	err := m.Provider.Destroy(ctx, spec)
+	if err == nil {
+		m.ended(spec.ID)
+	}
+	return err
+}
+
+func (m *meter) ended(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if began, lives := m.began[id]; lives {
+		m.lived += time.Since(began)
+		delete(m.began, id)
+	}
+}
+
+func (m *meter) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text := fmt.Sprintf("%d machines were made; they lived %v in all", m.made, m.lived.Round(time.Second))
+	if left := slices.Sorted(maps.Keys(m.began)); len(left) > 0 {
+		text += "; not ended: " + strings.Join(left, ", ")
+	}
+	return text
 }
 
 // scratch makes a temporary directory and gives the way to remove it.

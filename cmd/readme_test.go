@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +22,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 var update = flag.Bool("update", false, "write the generated tables into README.md")
@@ -109,7 +113,7 @@ func settingsTable() string {
 }
 
 func providersTable() string {
-	rows := [][]string{{"`--sandbox`", "Provider", "Sign in", "Default folder"}}
+	rows := [][]string{{"`--sandbox`", "Provider", "Sign in", "Default folder", "Can", "Cannot", "Checked by", "Verified live"}}
 	for _, p := range providers.Builtin() {
 		d := p.Describe()
 		signIn, dir := "not needed", "the current folder"
@@ -119,9 +123,54 @@ func providersTable() string {
 		if d.Dir != "" {
 			dir = code(d.Dir)
 		}
-		rows = append(rows, []string{code(d.Name), d.Title, signIn, dir})
+		checked, live := "the contract", "yes"
+		if !d.Features.Host {
+			checked, live = "the contract, "+vendorClient(d.Name), "no"
+		}
+		_, lists := sandbox.As[sandbox.Lister](p)
+		can, cannot := features(d.Features, lists)
+		rows = append(rows, []string{code(d.Name), d.Title, signIn, dir, can, cannot, checked, live})
 	}
 	return table(rows...)
+}
+
+// features words what a provider declares.
+func features(f sandbox.Features, lists bool) (can, cannot string) {
+	if f.Host {
+		return "run at once", "isolate anything"
+	}
+	var yes, no []string
+	for _, row := range []struct {
+		has  bool
+		word string
+	}{
+		{f.Attach, "attach"}, {f.Snapshot, "snapshots"}, {f.Image, "images"}, {f.Lifetime, "lifetime"}, {f.Idle, "idle limit"},
+		{f.Labels, "labels"}, {lists, "list"},
+	} {
+		if row.has {
+			yes = append(yes, row.word)
+		} else {
+			no = append(no, row.word)
+		}
+	}
+	return strings.Join(yes, ", "), cmp.Or(strings.Join(no, ", "), "–")
+}
+
+// vendorClient names the vendor's own client that make test-vendors runs.
+func vendorClient(name string) string {
+	data, err := os.ReadFile(filepath.Join("..", "providers", name, name+"test", "vendor-client", "package.json"))
+	if err != nil {
+		return err.Error()
+	}
+	var p struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err.Error()
+	}
+	var clients []string
+	for _, name := range slices.Sorted(maps.Keys(p.Dependencies)) {
+		clients = append(clients, code(name+" "+p.Dependencies[name]))
+	}
+	return strings.Join(clients, ", ")
 }
 
 // An exit is a row of the table of exit statuses.
