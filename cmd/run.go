@@ -383,7 +383,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 				spec.Env[name] = v
 			}
 		}
-		settings, err := registry.Settings(d, a.env)
+		settings, err := registry.Settings(ctx, p, a.env)
 		if err != nil {
 			return nil, err
 		}

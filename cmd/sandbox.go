@@ -207,7 +207,7 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 	if p == nil {
 		return fmt.Errorf("its provider %q is not known", lease.Provider)
 	}
-	settings, err := registry.Settings(p.Describe(), a.env)
+	settings, err := registry.Settings(ctx, p, a.env)
 	if err != nil {
 		return err
 	}

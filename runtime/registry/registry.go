@@ -3,9 +3,12 @@
 package registry
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -50,7 +53,8 @@ func (e *SetupError) Error() string {
 // Settings resolves what the provider declares from the environment, and checks
 // that somebody is signed in and that endpoints are safe to send a credential
 // to. The error is a *SetupError.
-func Settings(d sandbox.Description, getenv func(string) (string, bool)) (map[string]string, error) {
+func Settings(ctx context.Context, p sandbox.Provider, getenv func(string) (string, bool)) (map[string]string, error) {
+	d := p.Describe()
 	values := d.Values(Prefixed(getenv))
 	for _, s := range d.Settings {
 		if v := values[s.Key]; s.URL && v != "" {
@@ -59,10 +63,36 @@ func Settings(d sandbox.Description, getenv func(string) (string, bool)) (map[st
 			}
 		}
 	}
+	for _, s := range d.Settings {
+		if below, ok := strings.CutPrefix(values[s.Key], "~/"); s.File && ok {
+			if home := home(getenv); home != "" {
+				values[s.Key] = filepath.Join(home, below)
+			}
+		}
+	}
 	if _, ok := d.Login(values); !ok {
 		return nil, notSignedIn(d, values)
 	}
+	if a, ok := sandbox.As[sandbox.Authenticator](p); ok {
+		if err := a.SignedIn(ctx, sandbox.Spec{Settings: values}); err != nil {
+			text := err.Error()
+			if e, ok := errors.AsType[*sandbox.Error](err); ok && e.Msg != "" {
+				text = e.Msg
+			}
+			return nil, &SetupError{Text: text, SignIn: d.SignIn}
+		}
+	}
 	return values, nil
+}
+
+// home is the user's home directory, or empty.
+func home(getenv func(string) (string, bool)) string {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if dir, _ := getenv(name); filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // Prefixed looks up TALKOPS_NAME before NAME. A prefixed variable that is set but

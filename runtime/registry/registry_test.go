@@ -1,18 +1,33 @@
 package registry
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-var acme = sandbox.Description{
+// acme is signed in by a token, by a pair, or by a file.
+type acme struct{ sandbox.Provider }
+
+func (acme) Describe() sandbox.Description { return description }
+
+func (acme) SignedIn(_ context.Context, spec sandbox.Spec) error {
+	if spec.Settings["file"] == filepath.Join("/home/user", ".acme") {
+		return &sandbox.Error{Code: sandbox.CodeUnauthenticated, Op: "connect", Msg: "two profiles are active"}
+	}
+	return nil
+}
+
+var description = sandbox.Description{
 	Name: "acme", Title: "Acme", SignIn: "run acme login",
 	Settings: []sandbox.Setting{
 		{Key: "token", Env: []string{"ACME_TOKEN"}, Secret: true},
 		{Key: "id", Env: []string{"ACME_ID"}}, {Key: "secret", Env: []string{"ACME_SECRET"}, Secret: true},
 		{Key: "url", Env: []string{"ACME_URL"}, URL: true, Default: "https://api.example.com"},
+		{Key: "file", Env: []string{"ACME_FILE"}, File: true},
 	},
 	Logins: []sandbox.Login{{"token"}, {"id", "secret"}},
 }
@@ -34,10 +49,11 @@ func TestSettings(t *testing.T) {
 		{"plain http", map[string]string{"ACME_TOKEN": "t", "ACME_URL": "http://api.example.com"}, "must be https", ""},
 		{"http on loopback", map[string]string{"ACME_TOKEN": "t", "ACME_URL": "http://127.0.0.1:8"}, "", "t///http://127.0.0.1:8"},
 		{"a name that begins like loopback", map[string]string{"ACME_TOKEN": "t", "ACME_URL": "http://127.0.0.1.example.com"}, "must be https", ""},
+		{"a file of the vendor's tool", map[string]string{"ACME_TOKEN": "t", "ACME_FILE": "~/.acme", "HOME": "/home/user"}, "two profiles are active: run acme login", ""},
 		{"a password in the address", map[string]string{"ACME_TOKEN": "t", "ACME_URL": "https://u:p@example.com"}, "must not hold", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := Settings(acme, func(name string) (string, bool) { v, ok := row.env[name]; return v, ok })
+			got, err := Settings(t.Context(), acme{}, func(name string) (string, bool) { v, ok := row.env[name]; return v, ok })
 			if row.err != "" {
 				if err == nil || !strings.Contains(err.Error(), row.err) {
 					t.Errorf("error %v, want %q", err, row.err)

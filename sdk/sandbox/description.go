@@ -19,6 +19,7 @@ type Setting struct {
 	Help    string   // one phrase for documentation
 	Secret  bool     // never shown, stored or logged
 	URL     bool     // an endpoint: https, or any scheme on loopback
+	File    bool     // the path of a file; a leading "~/" is the user's home directory
 	Default string
 }
 

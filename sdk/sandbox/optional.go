@@ -23,6 +23,14 @@ type Listed struct {
 	Expires time.Time
 }
 
+// An Authenticator is a Provider that can be signed in by more than settings: by
+// a file that the vendor's own tool wrote, or a chain of places to look.
+type Authenticator interface {
+	// SignedIn says whether Open would find a credential with spec.Settings. It
+	// reads files at most: no network traffic. The error has CodeUnauthenticated.
+	SignedIn(ctx context.Context, spec Spec) error
+}
+
 // A Snapshotter is a Sandbox whose state can be kept and opened again by Spec.Snapshot.
 type Snapshotter interface {
 	Snapshot(ctx context.Context, name string) error
