@@ -94,6 +94,8 @@ func (c *Client) statusError(resp *http.Response) *StatusError {
 	if json.Unmarshal(data, &body) == nil {
 		if code, ok := body.Code.(string); ok {
 			e.Code = Clean(code)
+		} else {
+			e.Code = Clean(kind(body.Detail))
 		}
 		for _, v := range []any{body.Message, body.Detail, body.Error, body.Errors, body.Title} {
 			if text := message(v); text != "" {
@@ -106,6 +108,20 @@ func (c *Client) statusError(resp *http.Response) *StatusError {
 	}
 	e.Message = c.redact(Clean(e.Message))
 	return e
+}
+
+// kind finds the code where it is part of the detail: in "error", or in "type" of
+// the first thing that is wrong.
+func kind(detail any) string {
+	field := "error"
+	if list, ok := detail.([]any); ok && len(list) > 0 {
+		detail, field = list[0], "type"
+	}
+	if m, ok := detail.(map[string]any); ok {
+		text, _ := m[field].(string)
+		return text
+	}
+	return ""
 }
 
 // message finds the text in the shapes vendors give it.
