@@ -63,6 +63,9 @@ type Behaviour struct {
 	BuildFails    bool   // blueprints end as failed
 }
 
+// A Fault is what happens to some requests of one operation.
+type Fault = emulate.Fault
+
 // Start starts a server on a loopback port. Close ends it.
 func Start(cfg Config) (*Server, error) {
 	cfg.Key = cmp.Or(cfg.Key, "test-key")
