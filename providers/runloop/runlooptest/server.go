@@ -188,6 +188,27 @@ func (s *Server) SetState(id, status string) {
 	}
 }
 
+// Suspend begins to suspend a devbox.
+func (s *Server) Suspend(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.find(id); b != nil {
+		s.move(b, "suspending", "suspended", s.cfg.StopDelay)
+		go b.halt()
+	}
+}
+
+// Add makes a devbox with that metadata.
+func (s *Server) Add(metadata map[string]string) {
+	fields := map[string]any{}
+	for k, v := range metadata {
+		fields[k] = v
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.make(map[string]any{"metadata": fields})
+}
+
 // Vanish removes a devbox as if it had never been.
 func (s *Server) Vanish(id string) {
 	s.mu.Lock()
