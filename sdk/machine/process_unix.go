@@ -140,6 +140,12 @@ func (r *Running) copy(w io.Writer, pr *os.File) {
 	left := 64 << 10
 	idle := false
 	for left > 0 {
+		late := false // whether what is read now may have been left in the pipe
+		select {
+		case <-r.exited:
+			late = true
+		default:
+		}
 		n, err := pr.Read(buf)
 		if n > 0 {
 			idle = false
@@ -147,10 +153,8 @@ func (r *Running) copy(w io.Writer, pr *os.File) {
 				return
 			}
 		}
-		select {
-		case <-r.exited:
+		if late {
 			left -= n
-		default:
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) && !idle {
 			idle = true
