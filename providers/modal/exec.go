@@ -259,10 +259,11 @@ func ended(err error) bool { return errors.Is(err, io.EOF) }
 // ends or anything fails, it is stopped first.
 func (p *process) follow(ctx context.Context) (int, error) {
 	if err := p.start(ctx); err != nil {
-		if ctx.Err() != nil || sandbox.CodeOf(err) == sandbox.CodeUnavailable {
+		err = p.explain(ctx, err)
+		switch {
+		case ctx.Err() != nil, sandbox.CodeOf(err) == sandbox.CodeUnavailable:
 			p.end(ctx) // it may have begun
-		}
-		if err = p.explain(ctx, err); sandbox.CodeOf(err) == sandbox.CodeNotFound {
+		case sandbox.CodeOf(err) == sandbox.CodeNotFound:
 			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "start command", Msg: "the sandbox does not run /bin/sh", Err: err}
 		}
 		return 0, err
