@@ -294,7 +294,8 @@ func (s *Server) awaitReady(w http.ResponseWriter, r *http.Request, b *box, limi
 }
 
 // page answers with the part of items that the request asks for; each has an id.
-func page(w http.ResponseWriter, r *http.Request, items []map[string]any, old string) {
+// The caller holds mu.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, items []map[string]any, old string) {
 	q := r.URL.Query()
 	size, err := strconv.Atoi(q.Get("page_size"))
 	if err != nil {
@@ -302,6 +303,9 @@ func page(w http.ResponseWriter, r *http.Request, items []map[string]any, old st
 	}
 	if err != nil || size < 1 || size > 500 {
 		size = 50
+	}
+	if s.most > 0 {
+		size = min(size, s.most)
 	}
 	offset, _ := strconv.Atoi(q.Get("offset"))
 	if cursor := q.Get("cursor"); cursor != "" {
@@ -333,7 +337,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 			items = append(items, s.show(b))
 		}
 	}
-	page(w, r, items, "sandboxes")
+	s.page(w, r, items, "sandboxes")
 }
 
 func (s *Server) update(w http.ResponseWriter, r *http.Request, b *box) {
@@ -520,7 +524,7 @@ func (s *Server) listSnapshots(w http.ResponseWriter, r *http.Request) {
 			items = append(items, showSnapshot(k))
 		}
 	}
-	page(w, r, items, "snapshots")
+	s.page(w, r, items, "snapshots")
 }
 
 func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {

@@ -192,7 +192,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	body.frame.Timeout, body.CloseStdin = body.Timeout, true
 	body.ID = uuid()
-	c, err := s.begin(b, &body.frame)
+	c, err := s.begin(b, &body.frame, 64<<20)
 	if err != nil {
 		refuse(w, 400, "CommandError", err.Error())
 		return
@@ -244,8 +244,9 @@ func (b *box) forget(c *command) {
 	}
 }
 
-// begin starts a command, or finds the one that has its id.
-func (s *Server) begin(b *box, f *frame) (*command, error) {
+// begin starts a command that keeps so many bytes of each stream, or finds the one
+// that has its id.
+func (s *Server) begin(b *box, f *frame, keep int) (*command, error) {
 	dir, env, err := f.place()
 	if err != nil {
 		return nil, err
@@ -265,7 +266,7 @@ func (s *Server) begin(b *box, f *frame) (*command, error) {
 	}
 	defer in.Close()
 	c := &command{
-		id: f.ID, box: b, input: input, stdout: newRing(s.cfg.Ring), stderr: newRing(s.cfg.Ring),
+		id: f.ID, box: b, input: input, stdout: newRing(keep), stderr: newRing(keep),
 		done: make(chan struct{}), lost: make(chan struct{}), left: s.cfg.Now(),
 	}
 	if f.CloseStdin {
@@ -412,7 +413,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, b *box) {
 				f.ID = uuid()
 			}
 			f.StdoutOffset, f.StderrOffset = 0, 0
-			if c, err = s.begin(b, &f); err != nil {
+			if c, err = s.begin(b, &f, s.cfg.Ring); err != nil {
 				v.fail("CommandError", err.Error())
 				c = nil
 			}
@@ -461,21 +462,21 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, b *box) {
 	c.mu.Lock()
 	c.viewers++
 	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.viewers--
-		c.left = s.cfg.Now()
-		c.mu.Unlock()
-	}()
 	go func() {
 		defer cancel()
 		s.listen(v, c)
 	}()
-	if s.stream(v, c, f.StdoutOffset, f.StderrOffset) {
-		// What was cut breaks off, or is closed with the code of the fault.
-		if fault != nil && fault.Status >= 1000 {
-			conn.Close(websocket.StatusCode(fault.Status), "")
-		}
+	last := s.stream(v, c, f.StdoutOffset, f.StderrOffset)
+	c.mu.Lock()
+	c.viewers--
+	c.left = s.cfg.Now()
+	c.mu.Unlock()
+	switch {
+	case last != nil:
+		v.send(last)
+		conn.Close(websocket.StatusNormalClosure, "")
+	case v.left == 0 && fault.Status >= 1000:
+		conn.Close(websocket.StatusCode(fault.Status), "")
 	}
 }
 
@@ -523,10 +524,11 @@ func (s *Server) listen(v *viewer, c *command) {
 	}
 }
 
-// stream tells the client of c to its end. It reports whether it was cut.
-func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) bool {
+// stream tells the client of c and returns the frame that is its end, or nil if
+// the client has gone, the command is lost or a fault cuts it.
+func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) map[string]any {
 	if v.send(map[string]any{"type": "started", "command_id": c.id, "pid": c.run.PID()}) != nil || v.left == 0 {
-		return true
+		return nil
 	}
 	for {
 		atOut, out, endOut, moreOut := c.stdout.next(stdout)
@@ -540,11 +542,11 @@ func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) bool {
 				x.data = x.data[:v.left]
 			}
 			if len(x.data) > 0 && v.send(map[string]any{"type": x.name, "data": string(x.data), "offset": x.at}) != nil {
-				return false
+				return nil
 			}
 			if v.left >= 0 {
 				if v.left -= int64(len(x.data)); v.left == 0 {
-					return true
+					return nil
 				}
 			}
 		}
@@ -559,35 +561,33 @@ func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) bool {
 		case <-moreOut:
 		case <-moreErr:
 		case <-v.ctx.Done():
-			return false
+			return nil
 		case <-c.lost:
-			return false
+			return nil
 		case <-s.Done():
-			return false
+			return nil
 		}
 	}
 	select {
 	case <-c.done:
 	case <-v.ctx.Done():
-		return false
+		return nil
 	}
 	select {
 	case <-c.lost:
-		return false
+		return nil
 	default:
 	}
+	if v.left >= 0 {
+		v.left = 0
+		return nil
+	}
 	if c.timedOut {
-		v.fail("CommandTimeout", "Command timed out")
-		return false
+		return map[string]any{"type": "error", "error_type": "CommandTimeout", "error": "Command timed out"}
 	}
 	last := map[string]any{"type": "exit", "exit_code": c.exit}
 	if s.behaviour().NoExitStatus {
 		delete(last, "exit_code")
 	}
-	if v.left >= 0 {
-		return true
-	}
-	v.send(last)
-	v.conn.Close(websocket.StatusNormalClosure, "")
-	return false
+	return last
 }

@@ -46,6 +46,7 @@ type Server struct {
 	boxes     []*box
 	snapshots []*snapshot
 	behave    Behaviour
+	most      int // how many items a page has at most; 0 is the service's own limit
 }
 
 // The common parts of emulators.
@@ -185,6 +186,13 @@ func (s *Server) Snapshots() []string {
 		list = append(list, k.name+" "+k.status)
 	}
 	return list
+}
+
+// Shrink makes lists come in pages of at most n items.
+func (s *Server) Shrink(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = n
 }
 
 // SetState puts a sandbox into a state, ending its processes if it does not run.

@@ -1,0 +1,16 @@
+//go:build unix
+
+package langsmith_test
+
+import (
+	"testing"
+
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
+	"github.com/talkops-ai/talkops/providers/langsmith"
+)
+
+func TestFaults(t *testing.T) {
+	emulate.Matrix(t, emulate.Subject{Provider: langsmith.Provider{}, Start: start, Skip: map[string]string{
+		"*/ws-execute/401 always": "a frame is answered by frames; the upgrade before it checks the key",
+	}})
+}
