@@ -8,6 +8,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -19,6 +20,7 @@ const (
 	exitOK        = 0
 	exitError     = 1
 	exitUsage     = 2
+	exitRubric    = 3
 	exitRefused   = 4
 	exitSandbox   = 5
 	exitExport    = 6
@@ -68,7 +70,11 @@ func classify(err error) (int, string) {
 		return exitBudget, "budget"
 	case errors.Is(err, agent.ErrTurns):
 		return exitTurns, "turn_limit"
-	case errors.Is(err, agent.ErrRefused):
+	case errors.Is(err, rubric.ErrUnmet):
+		return exitRubric, "rubric_not_met"
+	case errors.Is(err, rubric.ErrGrader):
+		return exitError, "grader_error"
+	case errors.Is(err, agent.ErrRefused), errors.Is(err, errNeedsPerson):
 		return exitRefused, "permission_needed"
 	case errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
 		return exitSandbox, "sandbox_lost"
@@ -120,6 +126,8 @@ func advise(err error) string {
 		return "Allow more with --max-turns N."
 	case errors.Is(err, agent.ErrBudget):
 		return "Allow more with --max-cost-usd X."
+	case errors.Is(err, rubric.ErrGrader):
+		return "The work was not judged; it counts as not passed."
 	case errors.Is(err, model.ErrAuth):
 		return "Check the key; choose another model with --model provider:name."
 	case errors.Is(err, sandbox.ErrGone):

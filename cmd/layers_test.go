@@ -38,7 +38,8 @@ var layers = []struct {
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},
 	{"runtime/session", []string{"sdk/...", "runtime/workspace", "runtime/registry"}, "a sandbox's life needs no model"},
 	{"runtime/agent", []string{"runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "the loop knows neither terminal nor vendor"},
-	{"runtime/headless", []string{"runtime/agent", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
+	{"runtime/rubric", []string{"runtime/agent", "runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "it runs the agent again"},
+	{"runtime/headless", []string{"runtime/agent", "runtime/rubric", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"cmd/...", []string{"..."}, "the only place that knows everything"},
 }
 

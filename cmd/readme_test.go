@@ -21,6 +21,7 @@ import (
 	"github.com/talkops-ai/talkops/providers"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -188,6 +189,7 @@ func exits() []exit {
 		of(nil, "done"),
 		of(errors.New("any"), "the model, its service or talkops failed"),
 		of(&usageError{}, "the command line, a setting or a key is missing or wrong; found before anything is started"),
+		of(rubric.ErrUnmet, "with `--rubric`: the work does not meet the criteria, or cannot"),
 		{exitRefused, "permission_needed", "a tool call needed a person's permission and nobody could be asked; the answer is printed all the same"},
 		of(&session.StartError{}, "the sandbox could not be made, reached or set up; nothing ran on this computer instead"),
 		{exitSandbox, "sandbox_lost", "the sandbox ended while it was in use"},

@@ -19,6 +19,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -31,8 +32,10 @@ var errRunTimeout = errors.New("the time limit of the run is reached")
 type runFlags struct {
 	prompt                string
 	record, replay        string
+	rubric, junit         string
 	quiet, noStream, yolo bool
 	promptGiven           bool
+	rubricGiven           bool
 }
 
 func (a *app) addRun(root *cobra.Command, flags *given) {
@@ -45,8 +48,14 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.BoolVarP(&f.yolo, "yolo", "y", false, "run every tool call without asking, also on this computer")
 	fs.StringVar(&f.record, "record", "", "keep the model's half of this run in a file, without secrets")
 	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
+	fs.StringVar(&f.rubric, "rubric", "", "grade the work by these criteria, or by those in @FILE, and go on until they are met")
+	flags.declare(fs, "rubric-max-iterations", "rubric-model")
+	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
 	root.RunE = func(c *cobra.Command, _ []string) error {
-		f.promptGiven = c.Flags().Changed("prompt")
+		f.promptGiven, f.rubricGiven = c.Flags().Changed("prompt"), c.Flags().Changed("rubric")
+		if err := f.readRubric(c, a); err != nil {
+			return err
+		}
 		cfg, err := a.loadFor(c, flags)
 		if err != nil {
 			return err
@@ -84,11 +93,11 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if err != nil {
 		return err
 	}
-	open, closeModel, err := a.model(ctx, cfg, f, printer)
+	open, closeModels, err := a.models(ctx, cfg, f, printer)
 	if err != nil {
 		return err
 	}
-	defer closeModel()
+	defer closeModels()
 
 	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, noteWriter{printer}
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
@@ -96,26 +105,26 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	s, err := session.Start(ctx, box.opts)
 	if err != nil {
-		return a.finish(printer, headless.Result{}, ended(ctx, err))
+		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
 	}
 	info := s.Sandbox.Info()
 	result := headless.Result{Sandbox: &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}}
 	place := approval.Place{Provider: info.Provider, ID: info.ID, Host: box.host, Disposable: s.Fresh}
 	printer.Place = place
 
-	outcome, err := func() (agent.Outcome, error) {
+	outcome, err := func() (rubric.Outcome, error) {
 		logs := ""
 		if box.host { // logs of a disposable machine go with it
 			dir, err := os.MkdirTemp("", "talkops-logs-")
 			if err != nil {
-				return agent.Outcome{}, err
+				return rubric.Outcome{}, err
 			}
 			defer os.RemoveAll(dir)
 			logs = dir
 		}
-		m, err := open(s.Dir)
+		m, grader, err := open(s.Dir)
 		if err != nil {
-			return agent.Outcome{}, err
+			return rubric.Outcome{}, err
 		}
 		if cfg.Run.MaxCostUSD > 0 && !m.Info().Price.Known() {
 			printer.Warn("the price of %s:%s is not known, so --max-cost-usd cannot stop this run", m.Info().Provider, m.Info().Name)
@@ -132,7 +141,15 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			}),
 			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD,
 		}
-		return ag.Run(ctx, prompt)
+		if f.rubric == "" {
+			done, err := ag.Run(ctx, prompt)
+			return rubric.Outcome{Outcome: done}, err
+		}
+		loop := &rubric.Loop{
+			Rubric: f.rubric, Gradings: cfg.Rubric.MaxIterations, Agent: ag, Grader: grader,
+			Tools: ag.Tools, Sandbox: s.Sandbox, Dir: s.Dir, Mask: a.mask(cfg), Emit: printer.Event,
+		}
+		return loop.Run(ctx, prompt)
 	}()
 	err = ended(ctx, err)
 	if endErr := s.End(); endErr != nil {
@@ -142,38 +159,116 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 	}
 	result.Errors = append(result.Errors, s.Problems...)
-	done := headless.NewResult(outcome)
+	done := headless.NewResult(outcome.Outcome)
 	done.Sandbox, done.Errors = result.Sandbox, result.Errors
-	if err == nil && outcome.NeedsPerson() {
-		done.Code, done.Reason = exitRefused, "permission_needed"
-		if err := printer.Finish(done); err != nil {
-			return err
+	if outcome.Gradings > 0 {
+		done.Rubric = &outcome.Report
+		if outcome.Kept > 0 && outcome.Kept < outcome.Gradings {
+			done.Errors = append(done.Errors, fmt.Sprintf("the answer is that of grading %d, the best of %d; files are as the last round left them", outcome.Kept, outcome.Gradings))
 		}
-		return &exitStatus{exitRefused}
+	} else if err == nil && outcome.NeedsPerson() {
+		err = errNeedsPerson
 	}
-	return a.finish(printer, done, err)
+	return a.finish(printer, f, done, err)
+}
+
+// errNeedsPerson ends a run whose answer is there, but which was not allowed all
+// that it wanted to do.
+var errNeedsPerson = errors.New("a tool call needed a person's permission")
+
+// readRubric takes the criteria from the flag or the file it names.
+func (f *runFlags) readRubric(c *cobra.Command, a *app) error {
+	if !f.rubricGiven {
+		for _, name := range []string{"rubric-model", "rubric-max-iterations"} {
+			if c.Flags().Changed(name) {
+				return &usageError{fmt.Sprintf(`--%s needs --rubric "…"`, name)}
+			}
+		}
+		return nil
+	}
+	if a.streams.InTTY && !f.promptGiven {
+		return &usageError{`--rubric grades a headless run: add -p "…"`}
+	}
+	if name, ok := strings.CutPrefix(f.rubric, "@"); ok {
+		if below, ok := strings.CutPrefix(name, "~/"); ok {
+			home, _ := a.env("HOME")
+			name = filepath.Join(home, below)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return &usageError{"rubric file not found: " + name}
+		}
+		f.rubric = string(bytes.ToValidUTF8(data, []byte("\ufffd")))
+	}
+	if f.rubric = strings.TrimSpace(f.rubric); f.rubric == "" {
+		return &usageError{"the rubric is empty"}
+	}
+	if len(f.rubric) > maxRubric {
+		return &usageError{fmt.Sprintf("the rubric is larger than %s", workspace.Size(maxRubric))}
+	}
+	return nil
+}
+
+// maxRubric bounds a rubric.
+const maxRubric = 100 << 10
+
+// mask blots out every credential value that is known here.
+func (a *app) mask(cfg *config.Config) func(string) string {
+	endpoints := map[string]model.Endpoint{}
+	for name, e := range cfg.Model.Providers {
+		endpoints[name] = model.Endpoint{BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}
+	}
+	var pairs []string
+	for _, secret := range a.secrets(endpoints) {
+		if len(secret) >= 6 {
+			pairs = append(pairs, secret, "***")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // finish prints the result and turns err into the run's end.
-func (a *app) finish(p *headless.Printer, r headless.Result, err error) error {
+func (a *app) finish(p *headless.Printer, f runFlags, r headless.Result, err error) error {
 	r.Code, r.Reason = classify(err)
-	if err == nil {
-		return p.Finish(r)
+	if err != nil && err != errNeedsPerson {
+		text := err.Error()
+		if advice := advise(err); advice != "" {
+			text += ". " + advice
+		}
+		r.Errors = append([]string{text}, r.Errors...)
 	}
-	text := err.Error()
-	if advice := advise(err); advice != "" {
-		text += ". " + advice
+	for _, problem := range a.report(f, r) {
+		r.Errors = append(r.Errors, problem)
 	}
-	r.Errors = append([]string{text}, r.Errors...)
 	if e, ok := errors.AsType[*session.StartError](err); ok {
 		for _, l := range e.Last {
 			p.Warn("| %s", l)
 		}
 	}
-	if ferr := p.Finish(r); ferr != nil {
+	if ferr := p.Finish(r); ferr != nil || err == nil {
 		return ferr
 	}
 	return &exitStatus{r.Code}
+}
+
+// report writes the result where CI systems look for it, and says what failed.
+func (a *app) report(f runFlags, r headless.Result) (problems []string) {
+	write := func(what, name string, flag int, put func(io.Writer) error) {
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flag, 0o644)
+		if err == nil {
+			err = errors.Join(put(file), file.Close())
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", what, err))
+		}
+	}
+	if f.junit != "" {
+		write("--junit", f.junit, os.O_TRUNC, r.JUnit)
+	}
+	if name, _ := a.env("GITHUB_STEP_SUMMARY"); name != "" {
+		write("GITHUB_STEP_SUMMARY", name, os.O_APPEND, r.Summary)
+	}
+	return problems
 }
 
 // ended prefers what ended the run over what that broke.
@@ -260,9 +355,9 @@ func (a *app) note(quiet bool, text string) {
 	}
 }
 
-// model chooses the model, or opens the recording. The function it returns gives
-// the model for a working directory.
-func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *headless.Printer) (func(dir string) (model.Model, error), func(), error) {
+// models chooses the model that works and the one that grades, or opens the
+// recording. The function it returns gives both for a working directory.
+func (a *app) models(ctx context.Context, cfg *config.Config, f runFlags, p *headless.Printer) (func(dir string) (work, grade model.Model, err error), func(), error) {
 	closers := []io.Closer{}
 	closeAll := func() {
 		for _, c := range closers {
@@ -278,8 +373,9 @@ func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *head
 			return nil, closeAll, &usageError{"--replay: " + err.Error()}
 		}
 		closers = append(closers, file)
-		return func(dir string) (model.Model, error) {
-			return model.Replay(file, dir, func(difference string) { p.Note("%s", difference) })
+		return func(dir string) (model.Model, model.Model, error) {
+			m, err := model.Replay(file, dir, func(difference string) { p.Note("%s", difference) })
+			return m, m, err
 		}, closeAll, nil
 	}
 	endpoints := map[string]model.Endpoint{}
@@ -292,30 +388,47 @@ func (a *app) model(ctx context.Context, cfg *config.Config, f runFlags, p *head
 	} else {
 		wish.Default = cfg.Model.Name
 	}
-	chosen, err := model.Choose(ctx, wish)
+	work, err := a.open(ctx, wish, p, "model")
 	if err != nil {
 		return nil, closeAll, err
 	}
-	chosen.UserAgent = "talkops/" + version
-	m, err := model.Open(ctx, chosen)
-	if err != nil {
-		return nil, closeAll, err
+	grade := work
+	if f.rubric != "" && cfg.Rubric.Model != "" {
+		wish.Model = cfg.Rubric.Model
+		if grade, err = a.open(ctx, wish, p, "graded by"); err != nil {
+			return nil, closeAll, err
+		}
 	}
-	p.Note("model %s:%s", chosen.Provider, chosen.Name)
 	if f.record == "" {
-		return func(string) (model.Model, error) { return m, nil }, closeAll, nil
+		return func(string) (model.Model, model.Model, error) { return work, grade, nil }, closeAll, nil
 	}
 	if _, err := os.Lstat(f.record); err == nil {
 		return nil, closeAll, &usageError{"--record: " + f.record + " exists; name a new file"}
 	}
-	return func(dir string) (model.Model, error) {
+	return func(dir string) (model.Model, model.Model, error) {
 		file, err := os.OpenFile(f.record, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
-			return nil, &usageError{"--record: " + err.Error()}
+			return nil, nil, &usageError{"--record: " + err.Error()}
 		}
 		closers = append(closers, file)
-		return model.Record(m, file, dir, a.secrets(endpoints)...), nil
+		recording := model.NewRecording(file, dir, a.secrets(endpoints)...)
+		return recording.Of(work), recording.Of(grade), nil
 	}, closeAll, nil
+}
+
+// open opens the model that is wished for and says which it is.
+func (a *app) open(ctx context.Context, wish model.Wish, p *headless.Printer, as string) (model.Model, error) {
+	chosen, err := model.Choose(ctx, wish)
+	if err != nil {
+		return nil, err
+	}
+	chosen.UserAgent = "talkops/" + version
+	m, err := model.Open(ctx, chosen)
+	if err != nil {
+		return nil, err
+	}
+	p.Note("%s %s:%s", as, chosen.Provider, chosen.Name)
+	return m, nil
 }
 
 // getenv looks variables up, a TALKOPS_ name before the plain one.

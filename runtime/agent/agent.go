@@ -3,9 +3,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,6 +54,32 @@ type Outcome struct {
 	Usage   model.Usage
 	CostUSD float64
 	Refused []Refusal
+
+	allowed []Refusal // what ran, as it would be refused
+}
+
+// Then returns what both came to, next after o. The answer is next's unless that
+// is empty.
+func (o Outcome) Then(next Outcome) Outcome {
+	next.Turns += o.Turns
+	next.Calls += o.Calls
+	next.Usage = o.Usage.Add(next.Usage)
+	next.CostUSD += o.CostUSD
+	next.Answer = cmp.Or(next.Answer, o.Answer)
+	refused := slices.Clone(o.Refused)
+	for i := range refused {
+		for _, ran := range next.allowed {
+			refused[i].Later = refused[i].Later || refused[i].same(ran)
+		}
+	}
+	next.Refused = append(refused, next.Refused...)
+	next.allowed = append(slices.Clone(o.allowed), next.allowed...)
+	return next
+}
+
+// same reports whether both are of one action.
+func (r Refusal) same(s Refusal) bool {
+	return r.Tool == s.Tool && r.Command == s.Command && r.Path == s.Path
 }
 
 // A Refusal is a tool call that was not allowed.
@@ -153,8 +181,8 @@ func (r *run) ask(ctx context.Context) (model.Answer, error) {
 	if r.MaxTurns > 0 && r.out.Turns >= r.MaxTurns {
 		return model.Answer{}, fmt.Errorf("%w: %d", ErrTurns, r.MaxTurns)
 	}
-	if r.MaxCostUSD > 0 && r.spent >= r.MaxCostUSD {
-		return model.Answer{}, fmt.Errorf("%w: $%.2f of $%.2f", ErrBudget, r.spent, r.MaxCostUSD)
+	if err := r.Afford(); err != nil {
+		return model.Answer{}, err
 	}
 	req := model.Request{System: r.System, Messages: r.History}
 	for _, t := range r.Tools {
@@ -177,12 +205,23 @@ func (r *run) ask(ctx context.Context) (model.Answer, error) {
 	}
 	r.out.Turns++
 	cost := answer.Usage.Cost(r.Model.Info().Price)
-	r.spent += cost
+	r.Spend(cost)
 	r.out.CostUSD += cost
 	r.out.Usage = r.out.Usage.Add(answer.Usage)
 	r.emit(Used{Turn: r.out.Turns, Usage: answer.Usage, Total: r.out.Usage, CostUSD: r.out.CostUSD})
 	return answer, nil
 }
+
+// Afford returns ErrBudget if there is no money left.
+func (a *Agent) Afford() error {
+	if a.MaxCostUSD > 0 && a.spent >= a.MaxCostUSD {
+		return fmt.Errorf("%w: $%.2f of $%.2f", ErrBudget, a.spent, a.MaxCostUSD)
+	}
+	return nil
+}
+
+// Spend counts a cost that arose beside the conversation.
+func (a *Agent) Spend(usd float64) { a.spent += usd }
 
 func (r *run) emit(e Event) {
 	if r.Emit == nil {

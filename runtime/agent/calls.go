@@ -139,15 +139,16 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Reason: decision.Reason, Person: decision.Person}
 	if decision.Allow {
 		for i, old := range r.out.Refused {
-			if old.Tool == c.Name && old.Command == plan.Command && old.Path == plan.Path {
-				r.out.Refused[i].Later = true
-			}
+			r.out.Refused[i].Later = old.Later || old.same(refusal)
+		}
+		if plan.Effect != tool.Reads {
+			r.out.allowed = append(r.out.allowed, refusal)
 		}
 		return true, nil
 	}
-	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Reason: decision.Reason, Person: decision.Person}
 	r.out.Refused = append(r.out.Refused, refusal)
 	result.Text = fmt.Sprintf("Refused: %s. Do not try to reach the same by other means; "+
 		"go on without it if you can, and say in your answer what was not done.", strings.TrimRight(decision.Reason, ". "))

@@ -102,6 +102,7 @@ type Config struct {
 	Tools     Tools
 	Model     Model
 	Run       Run
+	Rubric    Rubric
 	Yolo      bool
 	Providers map[string]Provider // sandboxes.providers.<name>
 
@@ -152,6 +153,12 @@ type Run struct {
 	Timeout    time.Duration
 	MaxCostUSD float64 // 0: none
 	Output     string
+}
+
+// Rubric says how a graded run is graded.
+type Rubric struct {
+	MaxIterations int
+	Model         string // provider:name; empty: the run's own
 }
 
 // A Provider is one [sandboxes.providers.<name>] table.

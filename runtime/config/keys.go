@@ -83,6 +83,8 @@ func Keys() []Key {
 		{Name: "run.timeout", Paths: []string{"run.timeout"}, Env: []string{"TALKOPS_TIMEOUT"}, Flag: "timeout", Kind: Duration, Min: 1, Scope: ScopeFreeLower, Help: "wall clock of a headless run"},
 		{Name: "run.max_cost_usd", Paths: []string{"run.max_cost_usd"}, Env: []string{"TALKOPS_MAX_COST_USD"}, Flag: "max-cost-usd", Kind: Number, Min: 0, Scope: ScopeFreeLower, Help: "the run stops before it costs more"},
 		{Name: "run.output", Paths: []string{"run.output"}, Flag: "output", Default: "text", Enum: []string{"text", "json", "stream-json"}, Scope: ScopeUser, Help: "form of a headless run's output"},
+		{Name: "rubric.max_iterations", Paths: []string{"rubric.max_iterations"}, Env: []string{"TALKOPS_RUBRIC_MAX_ITERATIONS"}, Flag: "rubric-max-iterations", Kind: Int, Default: int64(3), Min: 1, Max: 20, Scope: ScopeFreeLower, Help: "gradings of a run with --rubric"},
+		{Name: "rubric.model", Paths: []string{"rubric.model"}, Env: []string{"TALKOPS_RUBRIC_MODEL"}, Flag: "rubric-model", Scope: ScopeTrust, Help: "the model that grades, as provider:name; else the run's own"},
 		{Name: "approval.mode", Paths: []string{"approval.mode"}, Env: []string{"TALKOPS_APPROVAL_MODE"}, Enum: []string{"manual", "yolo"}, Scope: ScopeUser, Help: "who decides about tool calls"},
 	}
 }

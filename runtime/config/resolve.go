@@ -140,6 +140,7 @@ func (c *Config) fill(src Sources) error {
 	c.Model.Explicit = c.Value("model.default").Origin.Layer >= LayerAlias
 	cost, _ := c.Value("run.max_cost_usd").Value.(float64)
 	c.Run = Run{int(c.whole("run.max_turns")), c.span("run.timeout"), cost, c.text("run.output")}
+	c.Rubric = Rubric{int(c.whole("rubric.max_iterations")), c.text("rubric.model")}
 	c.Yolo = c.text("approval.mode") == "yolo"
 	return nil
 }

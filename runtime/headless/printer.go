@@ -13,6 +13,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -83,6 +84,10 @@ func (p *Printer) Event(e agent.Event) {
 		}
 	case agent.Refused:
 		p.say("✗ refused %s %s: %s", e.Tool, oneLine(e.Command+e.Path, 120), oneLine(e.Reason, 300))
+	case rubric.Started:
+		p.line("grading %d/%d", e.Grading, e.Of)
+	case rubric.Ended:
+		p.line("rubric %d/%d: %s", e.Grading, e.Of, oneLine(graded(e), 300))
 	case agent.Retry:
 		p.line("  waiting %s: %s", short(e.Wait), oneLine(e.Reason, 200))
 	case agent.Step:
@@ -148,6 +153,25 @@ func (p *Printer) Finish(r Result) error {
 		p.say("%s", last)
 	}
 	return p.failed
+}
+
+// graded words how a grading came out: "not met – 1 of 4 criteria open: no SSH rules".
+func graded(e rubric.Ended) string {
+	var open []string
+	for _, c := range e.Criteria {
+		if !c.Passed {
+			open = append(open, c.Name)
+		}
+	}
+	switch {
+	case e.Status == rubric.Satisfied:
+		return fmt.Sprintf("met – all %d criteria passed", len(e.Criteria))
+	case e.Status == rubric.Broken:
+		return "no verdict – " + e.Explanation
+	case len(open) == 0:
+		return "not met – " + e.Explanation
+	}
+	return fmt.Sprintf("not met – %d of %d criteria open: %s", len(open), len(e.Criteria), strings.Join(open, "; "))
 }
 
 func (p *Printer) stream(e agent.Event) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/rubric"
 )
 
 // A Result is how a run without a person ended.
@@ -19,7 +20,8 @@ type Result struct {
 	CostUSD float64         `json:"cost_usd"`
 	Refused []agent.Refusal `json:"refused"`
 	Sandbox *Sandbox        `json:"sandbox,omitempty"`
-	Errors  []string        `json:"errors"` // all that went wrong, also what did not decide the code
+	Rubric  *rubric.Report  `json:"rubric,omitempty"` // of a graded run
+	Errors  []string        `json:"errors"`           // all that went wrong, also what did not decide the code
 }
 
 // Sandbox says where a run worked.
@@ -45,6 +47,11 @@ func (r Result) whole() Result {
 	r.Answer = Clean(r.Answer)
 	r.Refused = append([]agent.Refusal{}, r.Refused...)
 	r.Errors = append([]string{}, r.Errors...)
+	if r.Rubric != nil {
+		report := *r.Rubric
+		report.Criteria = append([]rubric.Criterion{}, report.Criteria...)
+		r.Rubric = &report
+	}
 	return r
 }
 

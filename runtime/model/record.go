@@ -99,20 +99,28 @@ func (s scrub) hash(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Record returns a Model that answers as m does and writes each answer to w, for
-// Replay. The working directory dir is replaced by a placeholder and secrets are
-// masked; what tools returned is kept as a hash only.
-func Record(m Model, w io.Writer, dir string, secrets ...string) Model {
-	return &recorder{model: m, enc: json.NewEncoder(w), scrub: newScrub(dir, secrets)}
-}
-
-type recorder struct {
-	model Model
+// A Recording keeps what models answer, for Replay. It is safe for concurrent use.
+type Recording struct {
 	scrub scrub
 
 	mu   sync.Mutex
 	enc  *json.Encoder
 	turn int
+}
+
+// NewRecording writes to w. The working directory dir is replaced by a
+// placeholder and secrets are masked; what tools returned is kept as a hash only.
+func NewRecording(w io.Writer, dir string, secrets ...string) *Recording {
+	return &Recording{enc: json.NewEncoder(w), scrub: newScrub(dir, secrets)}
+}
+
+// Of returns a Model that answers as m does and keeps each answer. Models of one
+// recording are replayed as one.
+func (r *Recording) Of(m Model) Model { return &recorder{m, r} }
+
+type recorder struct {
+	model Model
+	*Recording
 }
 
 func (r *recorder) Info() Info { return r.model.Info() }

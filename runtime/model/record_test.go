@@ -20,7 +20,7 @@ func recordTwoTurns(t *testing.T, dir string) (string, model.Request) {
 		t.Fatal(err)
 	}
 	var file strings.Builder
-	m = model.Record(m, &file, dir, key)
+	m = model.NewRecording(&file, dir, key).Of(m)
 	req := model.Request{Messages: []model.Message{{Role: model.RoleUser, Text: "what is in " + dir}}}
 	first, err := m.Answer(t.Context(), req, nil)
 	if err != nil {
