@@ -237,9 +237,7 @@ func (a *app) finish(p *headless.Printer, f runFlags, r headless.Result, err err
 		}
 		r.Errors = append([]string{text}, r.Errors...)
 	}
-	for _, problem := range a.report(f, r) {
-		r.Errors = append(r.Errors, problem)
-	}
+	r.Errors = append(r.Errors, a.report(f, r)...)
 	if e, ok := errors.AsType[*session.StartError](err); ok {
 		for _, l := range e.Last {
 			p.Warn("| %s", l)

@@ -209,18 +209,23 @@ func (j *job) line(ctx context.Context, cmd sandbox.Cmd) (string, error) {
 	files := path.Join(j.run, j.id)
 	script := posix.Command(files, j.dir, j.env, cmd)
 	program := "sh -c " + sandbox.Quote(script)
+	whole := "" // what was uploaded has arrived
 	if len(program) > inlineMost || !utf8.ValidString(script) {
 		program = "sh " + sandbox.Quote(j.file("c"))
-		if err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
+		size, err := j.upload(ctx, j.file("c"), strings.NewReader(script))
+		if err != nil {
 			return "", err
 		}
+		whole = fmt.Sprintf("[ $(wc -c <%s) = %d ] && ", sandbox.Quote(j.file("c")), size)
 	}
 	input := "/dev/null"
 	if cmd.Stdin != nil {
 		input = j.file("i")
-		if err := j.upload(ctx, input, cmd.Stdin); err != nil {
+		size, err := j.upload(ctx, input, cmd.Stdin)
+		if err != nil {
 			return "", err
 		}
+		whole += fmt.Sprintf("[ $(wc -c <%s) = %d ] && ", sandbox.Quote(input), size)
 	}
 	outputs := []string{"/dev/null", "/dev/null"}
 	kinds := ""
@@ -233,7 +238,7 @@ func (j *job) line(ctx context.Context, cmd sandbox.Cmd) (string, error) {
 			j.streams = append(j.streams, s)
 		}
 	}
-	return fmt.Sprintf(runScript, sandbox.Quote(files), sandbox.Quote(j.run), program,
+	return fmt.Sprintf(runScript, sandbox.Quote(files), whole, sandbox.Quote(j.run), program,
 		sandbox.Quote(outputs[0]), sandbox.Quote(outputs[1]), sandbox.Quote(input), kinds, reportMost), nil
 }
 
@@ -241,6 +246,7 @@ func (j *job) line(ctx context.Context, cmd sandbox.Cmd) (string, error) {
 // and, if it is short, what it holds as numbers, whereupon it is deleted.
 const runScript = `r=%s
 [ -e "$r.g" ] && { echo again; exit 1; }
+%s: || { echo part; exit 1; }
 mkdir -p -m 700 %s
 echo $$ >"$r.g"
 trap : TERM
@@ -280,6 +286,7 @@ func (r *report) add(offset int64, data string) {
 type summary struct {
 	ended bool // it is complete
 	again bool // the script ran a second time
+	part  bool // what was uploaded had not arrived
 	left  bool // there are output files left
 	noDir string
 	size  map[string]int64
@@ -307,6 +314,8 @@ func (r *report) read() summary {
 			s.noDir = rest
 		case "again":
 			s.again = true
+		case "part":
+			s.part = true
 		case "end":
 			s.ended = true
 		}
@@ -348,6 +357,9 @@ func (j *job) finish(ctx context.Context, sum summary, exit int) error {
 	lost := &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
 	if sum.again {
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "run command", Msg: "the command was lost on its way; its outcome is unknown"}
+	}
+	if sum.part {
+		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "run command", Msg: "its input did not arrive; it was not run"}
 	}
 	for _, s := range j.streams {
 		size, known := sum.size[s.kind]

@@ -2,7 +2,6 @@ package langsmith
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,12 +85,16 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 			j.shell(clean, false, `rm -f "$1"`, j.file("u"))
 		}
 	}()
-	if err := b.upload(ctx, j.file("u"), r); err != nil {
-		return posix.InOp(op, err)
-	}
-	out, exit, err := b.shell(ctx, false, posix.WriteScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()))
+	size, err := b.upload(ctx, j.file("u"), r)
 	if err != nil {
 		return posix.InOp(op, err)
+	}
+	out, exit, err := b.shell(ctx, false, wholeScript+posix.WriteScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()), strconv.FormatInt(size, 10))
+	if err != nil {
+		return posix.InOp(op, err)
+	}
+	if exit == exitPart {
+		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "only a part of it arrived"}
 	}
 	if exit != 0 {
 		return posix.WriteError(op, exit, out)
@@ -100,10 +103,18 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 	return nil
 }
 
-// upload streams r to the file name, which it replaces. No parents are made.
-func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
+// wholeScript ends the script with exitPart unless the file $1 has $4 bytes: what
+// the service answers to an upload says nothing.
+const wholeScript = `[ "$(wc -c <"$1" | tr -d ' ')" = "$4" ] || exit 79
+`
+
+const exitPart = 79
+
+// upload streams r to the file name, which it replaces, and returns how many bytes
+// r gave. No parents are made.
+func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, error) {
 	if err := b.awake(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
@@ -121,9 +132,6 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		}
 		pw.CloseWithError(err)
 	}()
-	var answer struct {
-		Written *int64 `json:"written"`
-	}
 	// An upload of any length is right as long as it goes on.
 	// The transport waits for its body, which may be a reader that stands still.
 	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
@@ -132,8 +140,7 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		Op: "upload", Method: "POST", Path: "/upload", Query: url.Values{"path": {name}}, Body: pr, Type: form.FormDataContentType(),
 	})
 	if err == nil {
-		// An answer that says nothing is one, too.
-		json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer)
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 		resp.Body.Close()
 	}
 	pr.CloseWithError(errors.New("the upload has ended"))
@@ -141,19 +148,17 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	case <-done:
 	case <-ctx.Done():
 		// A reader that stands still, such as a terminal, is left behind.
-		return rest.Ended(ctx, "upload")
+		return 0, rest.Ended(ctx, "upload")
 	}
 	switch {
 	case source.Err != nil:
-		return fmt.Errorf("upload: %w", source.Err)
+		return 0, fmt.Errorf("upload: %w", source.Err)
 	case err != nil:
 		b.seen.Store(0)
-		return b.explain(ctx, err)
-	case answer.Written != nil && *answer.Written != sent:
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "upload", Msg: fmt.Sprintf("only %d of %d bytes arrived", *answer.Written, sent)}
+		return 0, b.explain(ctx, err)
 	}
 	b.seen.Store(time.Now().Unix())
-	return nil
+	return sent, nil
 }
 
 // part copies the file name from offset on to w and returns how many bytes w
@@ -187,9 +192,9 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "LangSmith sent another part than was asked for"}
 		}
 	default:
-		// The range was not honoured: the whole file comes.
-		if size >= 0 && want >= 0 && want != size {
-			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("LangSmith sent %d bytes that are not the file", want)}
+		// The range was not honoured: the whole file comes. A file has an ETag.
+		if size >= 0 && want >= 0 && want != size || resp.Header.Get("ETag") == "" {
+			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "LangSmith sent something that is not the file"}
 		}
 		skipped, err := io.CopyN(io.Discard, resp.Body, offset)
 		if err == io.EOF {

@@ -1,6 +1,7 @@
 package runloop
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -29,6 +30,7 @@ const (
 	lagWithin  = 3 * time.Second  // how long output may arrive after its command has ended
 	limitGrace = 30 * time.Second // how much later than here a command is ended there
 	aliveEvery = time.Minute      // how often a devbox with an idle limit is told of a running command
+	smallFiles = 1 << 20          // files of a command up to this size wait for the next command
 )
 
 // A box is one open devbox.
@@ -41,6 +43,9 @@ type box struct {
 	env     map[string]string
 	expires time.Time
 	idle    bool // it ends when it is idle
+
+	mu    sync.Mutex
+	stale []string // files of ended commands, which the next one deletes
 }
 
 // Info tells what the devbox is.
@@ -73,10 +78,16 @@ type stream struct {
 	style  style  // of its offsets
 	rest   []byte // the line that is not complete
 	broken bool   // something is missing: the file has the rest
-	size   int64  // of the file; -1 while it is not known
-	status int    // of the command; -1 while it is not known
+	size   int64  // of the file
+	status int64  // of the command
 	whole  bool   // everything has been read
 }
+
+// What a size or status is that has no value.
+const (
+	unknown = -1 - iota
+	lost    // the file is not there
+)
 
 // A style is what Runloop means by the offset of a piece of output, which it does
 // not say: the first piece tells.
@@ -116,18 +127,19 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 // the same command ends at once.
 const runScript = `b=$1 limit=$2 input=$3 want=$4
 shift 4
-mkdir -p -m 700 "${b%/*}"
+[ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
 mkdir "$b.l" 2>/dev/null || { echo !; exit 0; }
 exec 3>&1 4>&2 >/dev/null 2>&1 </dev/null
-size() { if [ -f "$1" ]; then echo $(($(wc -c <"$1"))); else echo 0; fi; }
+size() { echo $(($(wc -c <"$1"))); }
 send() { tail -c "+$(($2+1))" "$1" | head -c "$3" | base64; }
 pump() {
-	n=0 m=0 i=0 turn=0 begin=$(date +%s)
+	n=0 m=0 i=0 turn=0 begin=
 	while :; do
 		ended=
 		[ -e "$b.x" ] && ended=1
 		case $want in *o*)
-			s=$(size "$b.o")
+			s=0
+			[ -s "$b.o" ] && s=$(size "$b.o")
 			while [ "$s" -gt "$n" ]; do
 				k=$((s-n))
 				[ "$k" -gt 786429 ] && k=786429
@@ -136,7 +148,8 @@ pump() {
 			done
 		esac
 		case $want in *e*)
-			s=$(size "$b.e")
+			s=0
+			[ -s "$b.e" ] && s=$(size "$b.e")
 			while [ "$s" -gt "$m" ]; do
 				k=$((s-m))
 				[ "$k" -gt 786429 ] && k=786429
@@ -146,11 +159,14 @@ pump() {
 		esac
 		[ -n "$ended" ] && break
 		turn=$((turn+1)) i=$((i+1))
-		if [ "$limit" -gt 0 ] && [ $((turn%20)) -eq 0 ] && [ $(($(date +%s)-begin)) -ge "$limit" ]; then
-			limit=0
-			( set -- "$b.p"; ` + posix.KillScript + ` )
+		if [ "$limit" -gt 0 ] && [ $((turn%20)) -eq 0 ]; then
+			now=$(date +%s)
+			if [ $((now-${begin:=$now})) -ge "$limit" ]; then
+				limit=0
+				( set -- "$b.p"; ` + posix.KillScript + ` )
+			fi
 		fi
-		if [ $i -lt 5 ]; then sleep 0.02; elif [ $i -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
+		if [ $i -lt 5 ]; then sleep 0.01; elif [ $i -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
 	done
 	case $want in *o*) [ -f "$b.o" ] || n=; esac
 	case $want in *e*) [ -f "$b.e" ] || m=; esac
@@ -198,24 +214,45 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	wanted := ""
 	// The status comes on stdout even if nobody wants that.
-	j.out = &stream{file: j.file("o"), path: "stream_stdout_updates", w: cmd.Stdout, last: true, size: -1, status: -1}
+	j.out = &stream{file: j.file("o"), path: "stream_stdout_updates", w: cmd.Stdout, last: true, size: unknown, status: unknown}
 	if cmd.Stdout != nil {
 		wanted += "o"
 	}
 	if cmd.Stderr != nil {
 		wanted += "e"
-		j.err = &stream{file: j.file("e"), path: "stream_stderr_updates", w: cmd.Stderr, size: -1, status: -1}
+		j.err = &stream{file: j.file("e"), path: "stream_stderr_updates", w: cmd.Stderr, size: unknown, status: unknown}
 	}
 	args := append([]string{path.Join(j.run, j.id), strconv.FormatInt(limit, 10), input, wanted}, program...)
-	if err = j.start(ctx, posix.Script(runScript, args...)); err == nil {
+	if err = j.start(ctx, j.sweep()+posix.Script(runScript, args...)); err == nil {
 		exit, err = j.follow(ctx)
 	}
 	if err == nil && exit == posix.NoDir {
 		err = j.noDir(ctx, cmd.Dir)
 	}
+	if err == nil && cmd.Stdin == nil && j.out.have <= smallFiles && (j.err == nil || j.err.have <= smallFiles) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.stale = append(j.stale, path.Join(j.run, j.id))
+		return exit, nil
+	}
 	// A command that may still be on its way must find that it is not to run.
 	j.remove(ctx, j.execution != "")
 	return exit, err
+}
+
+// sweep returns the beginning of a command line that deletes stale files.
+func (b *box) sweep() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	line := ""
+	for _, files := range b.stale[:min(len(b.stale), 50)] {
+		line += " " + sandbox.Quote(files) + ".[a-z]"
+	}
+	b.stale = b.stale[min(len(b.stale), 50):]
+	if line == "" {
+		return ""
+	}
+	return "rm -rf" + line + "; "
 }
 
 // start sends the command. The request id makes Runloop run it once, and the
@@ -314,7 +351,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 	if j.out.status < 0 || j.out.status > 255 {
 		return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "watch command", Msg: fmt.Sprintf("the command's status is %d", j.out.status)}
 	}
-	return j.out.status, nil
+	return int(j.out.status), nil
 }
 
 func (j *job) streams() []*stream {
@@ -478,12 +515,12 @@ var errTwice = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "start command"
 
 // take reads a piece of Runloop's stream, of which it says that offset.
 func (s *stream) take(piece string, offset *int64) error {
-	n := int64(len(piece))
-	if s.style == unseen && n > 0 {
+	length := int64(len(piece))
+	if s.style == unseen && length > 0 {
 		s.style = unclear
 		if offset != nil && *offset == 0 {
 			s.style = ofBegin
-		} else if offset != nil && *offset == n {
+		} else if offset != nil && *offset == length {
 			s.style = ofEnd
 		}
 	}
@@ -493,64 +530,64 @@ func (s *stream) take(piece string, offset *int64) error {
 	case s.style == ofBegin:
 		from = *offset
 	case s.style == ofEnd:
-		from = *offset - n
+		from = *offset - length
 	}
 	if from > s.at {
 		// What came between is lost here, but not in the file.
 		s.broken, s.rest = true, nil
 		s.at = from
 	}
-	piece = piece[min(s.at-from, n):]
+	piece = piece[min(s.at-from, length):]
 	s.at += int64(len(piece))
 	s.rest = append(s.rest, piece...)
-	for !s.whole {
-		line, rest, ok := strings.Cut(string(s.rest), "\n")
-		if !ok {
-			break
+	end := bytes.LastIndexByte(s.rest, '\n') + 1
+	var data []byte
+	for line := range bytes.Lines(s.rest[:end]) {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) > 0 && bytes.IndexByte([]byte("!.="), line[0]) >= 0 {
+			if err := s.mark(line[0], string(line[1:])); err != nil {
+				return err
+			}
+			continue
 		}
-		s.rest = []byte(rest)
-		if err := s.line(strings.TrimSuffix(line, "\r")); err != nil {
-			return err
+		if s.broken || s.w == nil {
+			continue
 		}
+		more, err := base64.StdEncoding.AppendDecode(data, line)
+		if err != nil {
+			s.broken = true
+			continue
+		}
+		data = more
+	}
+	s.rest = append(s.rest[:0], s.rest[end:]...)
+	if len(data) == 0 {
+		return nil
+	}
+	n, err := s.w.Write(data)
+	s.have += int64(n)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errWrite, err)
 	}
 	return nil
 }
 
-// line reads one line.
-func (s *stream) line(line string) error {
-	mark := ""
-	if line != "" && strings.Contains(".=!", line[:1]) {
-		mark = line[:1]
-	}
-	switch mark {
-	case "!":
+// mark reads a line that is no output.
+func (s *stream) mark(kind byte, text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch kind {
+	case '!':
 		return errTwice
-	case ".":
-		size, err := strconv.ParseInt(line[1:], 10, 64)
+	case '.':
 		if err != nil {
-			size = -2
+			n = lost
 		}
-		s.size, s.whole = size, !s.last
-	case "=":
-		status, err := strconv.Atoi(line[1:])
+		s.size, s.whole = n, !s.last
+	case '=':
 		if err != nil {
-			status = -1
+			n = unknown
 		}
-		s.status, s.whole = status, true
-	default:
-		if s.broken || s.w == nil {
-			return nil
-		}
-		data, err := base64.StdEncoding.DecodeString(line)
-		if err != nil {
-			s.broken = true
-			return nil
-		}
-		n, err := s.w.Write(data)
-		s.have += int64(n)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errWrite, err)
-		}
+		s.status, s.whole = n, true
 	}
 	return nil
 }
@@ -563,7 +600,7 @@ func (j *job) salvage(ctx context.Context) error {
 		if err := j.fetch(ctx, &stream{file: j.file("x"), w: &text}); err != nil {
 			return err
 		}
-		status, err := strconv.Atoi(strings.TrimSpace(text.String()))
+		status, err := strconv.ParseInt(strings.TrimSpace(text.String()), 10, 64)
 		if err != nil {
 			return errLost
 		}
@@ -587,7 +624,7 @@ func (j *job) complete(ctx context.Context, s *stream) error {
 	if s.w == nil {
 		return nil
 	}
-	if s.size == -2 {
+	if s.size == lost {
 		return &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
 	}
 	if s.have < s.size {
@@ -667,12 +704,17 @@ func (j *job) remove(ctx context.Context, all bool) {
 	j.shell(ctx, `rm -rf "$1".`+kinds, path.Join(j.run, j.id))
 }
 
+// killScript ends the command with the files $1.*, if it runs.
+const killScript = `[ -e "$1.x" ] && exit 0
+set -- "$1.p"
+` + posix.KillScript
+
 // Kill ends the command with that ID, whoever started it.
 func (b *box) Kill(ctx context.Context, id string) error {
 	if err := posix.CheckID(id); err != nil {
 		return err
 	}
-	_, exit, err := b.shell(ctx, posix.KillScript, path.Join(b.run, id+".p"))
+	_, exit, err := b.shell(ctx, killScript, path.Join(b.run, id))
 	if err == nil && exit != 0 && !b.setsid {
 		return &sandbox.Error{Code: sandbox.CodeUnsupported, Op: "end command " + id, Msg: "the devbox lacks setsid"}
 	}
