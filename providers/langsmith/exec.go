@@ -56,6 +56,7 @@ type job struct {
 	*box
 	id      string // its files are run/<id>.*
 	streams []*stream
+	sent    atomic.Bool // the service may have it
 	started atomic.Bool
 	report  report
 }
@@ -177,6 +178,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		return got.exit, got.err
 	}
 	whole := j.report.read()
+	if whole.again {
+		j.stop(ctx)
+	}
 	if got.exit == posix.NoDir {
 		err = posix.NoDirError(cmd.Dir, whole.noDir)
 	}
@@ -410,6 +414,9 @@ func (j *job) finish(ctx context.Context, sum summary, exit int) error {
 
 // stop ends the command and everything it started, under a context of its own.
 func (j *job) stop(ctx context.Context) {
+	if !j.sent.Load() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if _, exit, err := j.shell(ctx, false, posix.KillScript, j.file("g")); err == nil && exit == 0 {

@@ -55,7 +55,7 @@ func (e *cutError) Error() string { return "the connection broke: " + rest.Clean
 // there. Once it has started, only reconnecting is tried.
 func (j *job) attend(ctx context.Context, first frame) (int, error) {
 	const op = "run command"
-	seen, within := time.Now(), startBudget
+	seen, within, reloads := time.Now(), startBudget, 0
 	for n := 1; ; n++ {
 		next := first
 		if j.started.Load() {
@@ -77,7 +77,8 @@ func (j *job) attend(ctx context.Context, first frame) (int, error) {
 				return exit, err
 			}
 			return 0, j.explain(ctx, err)
-		case cut.reload && started:
+		case cut.reload && started && reloads < 5:
+			reloads++
 			continue
 		}
 		// Dialling would wake a machine that has been stopped; its commands are lost.
@@ -88,6 +89,9 @@ func (j *job) attend(ctx context.Context, first frame) (int, error) {
 			}
 		}
 		if time.Since(seen) > within || n > 5 && !j.started.Load() && !asleep(cut.err) {
+			if !j.sent.Load() {
+				return 0, err
+			}
 			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "contact was lost; the command's outcome is unknown", Err: err}
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, cut.err)) != nil {
@@ -103,6 +107,7 @@ func (j *job) connect(ctx context.Context, first frame) (exit int, started bool,
 		return 0, false, err
 	}
 	defer hangUp()
+	j.sent.Store(true)
 	if err := say(ctx, conn, first); err != nil {
 		return 0, false, &cutError{err: err}
 	}
