@@ -328,7 +328,9 @@ func (p *process) follow(ctx context.Context) (int, error) {
 	case <-ctx.Done():
 		err = rest.Ended(ctx, "run command")
 	}
-	p.end(ctx)
+	if !dead(err) {
+		p.end(ctx)
+	}
 	if ctx.Err() != nil {
 		select {
 		case <-finished:
@@ -340,7 +342,15 @@ func (p *process) follow(ctx context.Context) (int, error) {
 	return 0, p.explain(ctx, err)
 }
 
-// end stops the process from inside and closes its input, under a context of its own.
+// errLost marks a command that the router no longer knows.
+var errLost = errors.New("unknown to the router")
+
+// dead reports whether err says that the machine has ended, and all in it.
+func dead(err error) bool {
+	return sandbox.CodeOf(err) == sandbox.CodeGone && !errors.Is(err, errLost)
+}
+
+// end stops the process from inside, under a context of its own.
 func (p *process) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
@@ -405,7 +415,7 @@ func (p *process) await(ctx context.Context, whole <-chan struct{}) (int, error)
 			if gone := p.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return 0, gone
 			}
-			return 0, &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command was lost before its outcome was known", Err: err}
+			return 0, &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command was lost before its outcome was known", Err: errLost}
 		case !transient(err) && sandbox.CodeOf(err) != sandbox.CodeRateLimited:
 			return 0, err
 		}
@@ -489,7 +499,7 @@ func (p *process) drain(ctx, over context.Context, s *stream) error {
 			if gone := p.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return gone
 			}
-			return &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command's output was lost", Err: err}
+			return &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command's output was lost", Err: errLost}
 		case !transient(err) && sandbox.CodeOf(err) != sandbox.CodeRateLimited:
 			return err
 		}

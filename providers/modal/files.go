@@ -86,7 +86,7 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 	}
 	out, exit, err := b.shell(ctx, placeScript, j.files(), name, fmt.Sprintf("%o", perm.Perm()))
 	if err != nil {
-		b.discard(ctx, j.files())
+		b.discard(ctx, j.files(), err)
 		return posix.InOp(op, err)
 	}
 	if exit != 0 {
@@ -128,13 +128,16 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		}
 	}
 	if err != nil {
-		b.discard(ctx, name)
+		b.discard(ctx, name, err)
 	}
 	return err
 }
 
-// discard removes an upload that is of no use.
-func (b *box) discard(ctx context.Context, name string) {
+// discard removes an upload that is of no use after err.
+func (b *box) discard(ctx context.Context, name string, err error) {
+	if dead(err) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	b.shell(ctx, `rm -f "$1"`, name)

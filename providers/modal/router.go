@@ -32,7 +32,7 @@ func (a *api) reach(ctx context.Context, id, task string, access *wire.CommandRo
 	if access.GetUrl() == "" || access.GetJwt() == "" {
 		var err error
 		if access, err = a.access(ctx, id, task); err != nil {
-			return nil, err
+			return nil, a.explain(ctx, id, err)
 		}
 	}
 	bad := &sandbox.Error{Code: sandbox.CodeInternal, Op: "find router", Msg: "Modal gave an address that is not https: " + a.clean(access.GetUrl())}
@@ -113,7 +113,9 @@ func route[Q, A any](ctx context.Context, r *router, op string, f method[Q, A], 
 
 // explain looks whether the sandbox still runs when its router fails in a way
 // that may mean it does not.
-func (r *router) explain(ctx context.Context, err error) error {
+func (r *router) explain(ctx context.Context, err error) error { return r.api.explain(ctx, r.id, err) }
+
+func (a *api) explain(ctx context.Context, id string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -122,12 +124,12 @@ func (r *router) explain(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	result, rerr := r.api.result(ctx, r.id, policy{attempts: 2, within: 10 * time.Second})
+	result, rerr := a.result(ctx, id, policy{attempts: 2, within: 10 * time.Second})
 	switch {
 	case is(rerr, codes.NotFound):
-		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + r.id, Msg: "the sandbox no longer exists", Err: err}
+		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + id, Msg: "the sandbox no longer exists", Err: err}
 	case rerr == nil && result != nil:
-		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + r.id, Msg: r.api.obituary(result), Err: err}
+		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + id, Msg: a.obituary(result), Err: err}
 	}
 	return err
 }
