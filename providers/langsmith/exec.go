@@ -143,7 +143,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	}()
 	var got end
 	var broken error // of the caller's writer
-	delay := 100 * time.Millisecond
+	delay := 40 * time.Millisecond
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	for running := true; running; {

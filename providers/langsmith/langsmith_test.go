@@ -428,3 +428,33 @@ var errSource = errors.New("source failed")
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errSource }
+
+func TestKillFrameEndsWhatNoScriptCan(t *testing.T) {
+	for _, cancelled := range []bool{true, false} {
+		t.Run(fmt.Sprintf("cancelled %v", cancelled), func(t *testing.T) {
+			t.Parallel()
+			s := langsmithtest.New(t)
+			sb := open(t, s)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out := newNotice()
+			go func() {
+				<-out.first
+				s.Inject(langsmithtest.Fault{Op: "execute", Status: 500, Times: -1})
+				if cancelled {
+					cancel()
+				} else if err := sandbox.Kill(ctx, sb, "the-one"); err != nil {
+					t.Errorf("kill: %v", err)
+				}
+			}()
+			exit, err := sb.Exec(ctx, sandbox.Cmd{ID: "the-one", Args: sh("trap '' TERM; sleep 300 & echo $!; wait"), Stdout: out})
+			if want := map[bool]int{true: 130, false: 137}[cancelled]; exit != want || (err != nil) != cancelled {
+				t.Errorf("got %d, %v; want %d", exit, err, want)
+			}
+			if n := len(s.Requests("ws-kill")); n != 1 {
+				t.Errorf("%d kill frames", n)
+			}
+			ended(t, out.String())
+		})
+	}
+}

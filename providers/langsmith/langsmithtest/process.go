@@ -223,11 +223,12 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, b *box) {
 		}
 	}
 	<-c.done
-	if c.timedOut {
+	exit, timedOut := c.outcome()
+	if timedOut {
 		refuse(w, 408, "CommandTimeout", "Command timed out")
 		return
 	}
-	answer := map[string]any{"stdout": text(stdout.Bytes()), "stderr": text(stderr.Bytes()), "exit_code": c.exit}
+	answer := map[string]any{"stdout": text(stdout.Bytes()), "stderr": text(stderr.Bytes()), "exit_code": exit}
 	if s.behaviour().NoExitStatus {
 		delete(answer, "exit_code")
 	}
@@ -347,6 +348,13 @@ func (c *command) lose() {
 	c.gone.Do(func() { close(c.lost) })
 	c.kill()
 	c.run.Kill(0)
+}
+
+// outcome tells how c ended.
+func (c *command) outcome() (exit int, timedOut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exit, c.timedOut
 }
 
 func (c *command) closeInput() { c.shut.Do(func() { c.input.Close() }) }
@@ -582,10 +590,11 @@ func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) map[string]
 		v.left = 0
 		return nil
 	}
-	if c.timedOut {
+	exit, timedOut := c.outcome()
+	if timedOut {
 		return map[string]any{"type": "error", "error_type": "CommandTimeout", "error": "Command timed out"}
 	}
-	last := map[string]any{"type": "exit", "exit_code": c.exit}
+	last := map[string]any{"type": "exit", "exit_code": exit}
 	if s.behaviour().NoExitStatus {
 		delete(last, "exit_code")
 	}
