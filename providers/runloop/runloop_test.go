@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -297,6 +298,53 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNothingIsLeftOfACall(t *testing.T) {
+	s := runlooptest.New(t)
+	sb := open(t, s)
+	for _, row := range []struct {
+		name, script string
+		fault        runlooptest.Fault
+	}{
+		{"ended", "echo on", runlooptest.Fault{}},
+		{"cancelled", "echo on; sleep 300", runlooptest.Fault{}},
+		{"cancelled, and no stream answers", "sleep 300", runlooptest.Fault{Op: "stdout", Hang: true, Times: -1}},
+		{"cancelled before the answer", "sleep 300", runlooptest.Fault{Op: "execute-async", Hold: true}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.fault.Op != "" {
+				s.Inject(row.fault)
+				defer s.Heal()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			sb.Exec(ctx, sandbox.Cmd{Args: sh("echo $$ >pid; " + row.script), Stdout: io.Discard, Stderr: io.Discard})
+			stacks := make([]byte, 1<<20)
+			stacks = stacks[:runtime.Stack(stacks, true)]
+			for _, of := range []string{"runloop.(*job)", "runloop.(*box)", "runloop.(*api)"} {
+				if bytes.Contains(stacks, []byte(of)) {
+					t.Errorf("a goroutine of %s is left", of)
+				}
+			}
+			if pid, err := os.ReadFile(sb.Info().Dir + "/pid"); err == nil {
+				ended(t, string(pid))
+			}
+		})
+	}
+}
+
+func TestInputThatStandsStillEndsWithItsContext(t *testing.T) {
+	sb := open(t, runlooptest.New(t))
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: []string{"cat"}, Stdin: r})
+	if exit != 124 {
+		t.Errorf("got %d", exit)
+	}
+	wantCode(t, err, sandbox.CodeTimeout)
 }
 
 func TestCancelledBeforeTheStart(t *testing.T) {
