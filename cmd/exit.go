@@ -94,6 +94,11 @@ func explain(err error) (int, []string) {
 		return e.status, nil
 	}
 	status, _ := classify(err)
+	return status, tell(err, status)
+}
+
+// tell is what explain prints of an error that ends talkops with status.
+func tell(err error, status int) []string {
 	lines := []string{fmt.Sprintf("%v (exit %d)", err, status)}
 	if e, ok := errors.AsType[*session.StartError](err); ok {
 		for _, l := range e.Last {
@@ -103,7 +108,7 @@ func explain(err error) (int, []string) {
 	if advice := advise(err); advice != "" {
 		lines = append(lines, advice)
 	}
-	return status, lines
+	return lines
 }
 
 // advise says what to do about an error, where that is not in its text.

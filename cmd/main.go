@@ -60,12 +60,15 @@ func Main() int {
 // run executes one command line.
 func (a *app) run(ctx context.Context, args []string) int {
 	err := func() error {
-		args, err := a.joinSandbox(args)
+		joined, err := a.joinSandbox(args)
+		if err != nil && len(args) > 1 && args[0] == "sandbox" && args[1] == "exec" {
+			return a.execFailed(err)
+		}
 		if err != nil {
 			return err
 		}
 		root := a.rootCommand()
-		root.SetArgs(args)
+		root.SetArgs(joined)
 		root.SetIn(a.streams.In)
 		root.SetOut(a.streams.Out)
 		root.SetErr(a.streams.Err)

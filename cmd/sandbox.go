@@ -32,21 +32,14 @@ func (a *app) execCommand(flags *given) *cobra.Command {
   talkops sandbox exec --sandbox daytona --sandbox-id my-box -- sh -c 'ls | wc -l'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{"no command: talkops sandbox exec --sandbox NAME -- COMMAND"}
+				return a.execFailed(&usageError{"no command: talkops sandbox exec --sandbox NAME -- COMMAND"})
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			status, err := a.exec(c, flags, args, stdin, quiet)
 			if err != nil {
-				_, lines := explain(err)
-				for _, l := range lines {
-					fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(l))
-				}
-				status = exitExec
-				if s, ok := errors.AsType[*signalError](err); ok {
-					status = 128 + int(s.signal)
-				}
+				return a.execFailed(err)
 			}
 			if status == 0 {
 				return nil
@@ -54,9 +47,25 @@ func (a *app) execCommand(flags *given) *cobra.Command {
 			return &exitStatus{status}
 		},
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return a.execFailed(c.Parent().FlagErrorFunc()(c, err))
+	})
 	c.Flags().BoolVarP(&stdin, "stdin", "i", false, "give the command our standard input")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	return c
+}
+
+// execFailed tells of an error of talkops itself, whose status no command's can
+// be taken for.
+func (a *app) execFailed(err error) error {
+	status := exitExec
+	if s, ok := errors.AsType[*signalError](err); ok {
+		status = 128 + int(s.signal)
+	}
+	for _, l := range tell(err, status) {
+		fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(l))
+	}
+	return &exitStatus{status}
 }
 
 func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet bool) (int, error) {
