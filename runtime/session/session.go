@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +56,7 @@ type Session struct {
 	spec     sandbox.Spec
 	lease    Lease
 	baseline map[string]workspace.Sum
-	blind    string // what of the working directory could not be looked at, at the start
+	blind    []string // what of the working directory could not be looked at, at the start
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -239,7 +241,11 @@ func (s *Session) upload(ctx context.Context, dir string) error {
 			return err
 		}
 		keep = func(name string) bool { return same[name] || differ[name] }
-		for name := range differ {
+		for i, name := range slices.Sorted(maps.Keys(differ)) {
+			if i == 20 {
+				s.opts.Note("and %d more", len(differ)-i)
+				break
+			}
 			s.opts.Note("%q differs in the sandbox and was left alone", name)
 		}
 	}
@@ -406,6 +412,8 @@ func (s *Session) End() error {
 			s.opts.Provider.Describe().Title, s.lease.ID, s.lease.Expires.Local().Format("2006-01-02 15:04"), s.lease.ID)
 		return s.opts.Leases.Put(s.lease)
 	}
+	// Ending it takes a while, and may be broken off.
+	s.opts.Leases.Put(s.lease)
 	s.destroy()
 	if err != nil {
 		return &UnsavedError{s.lease.ID, err}
@@ -423,8 +431,10 @@ func (s *Session) bringHome() error {
 	if err != nil {
 		return err
 	}
-	if blind != "" && s.blind == "" {
-		return fmt.Errorf("not everything could be looked at: %s", blind)
+	for _, line := range blind {
+		if !slices.Contains(s.blind, line) {
+			return fmt.Errorf("not everything could be looked at: %s", line)
+		}
 	}
 	changes := workspace.Compare(s.baseline, after)
 	if changes.Empty() {
@@ -485,7 +495,11 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func (l *lines) list() []string {
-	list := strings.Split(strings.TrimRight(string(l.buf), "\n"), "\n")
+	text := strings.TrimRight(string(l.buf), "\n")
+	if text == "" {
+		return nil
+	}
+	list := strings.Split(text, "\n")
 	if len(list) > 20 {
 		list = list[len(list)-20:]
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// A Sum is the state of one file or link in a sandbox.
+// A Sum is the state of one entry in a sandbox.
 type Sum struct {
-	Sum  string // checksum, size and mode of a file
+	Sum  string // checksum, size and mode of a file; a word for a directory or another thing
 	Link string // target of a link
 }
 
@@ -28,46 +28,74 @@ var caches = []string{".git", ".venv", "node_modules", "__pycache__", ".pytest_c
 // histories are what a shell or client keeps in a home directory.
 var histories = []string{".bash_history", ".ash_history", ".sh_history", ".python_history", ".wget-hsts", ".lesshst", ".viminfo"}
 
-// sumScript prints the state and the name of each file, both ended by NUL: the
-// state is checksum, size and execute bit, or "link" and the target. It needs
-// POSIX utilities only.
-const sumScript = `cd -- "$1" || exit 91
-find . \( %s \) -prune -o \( -type f -o -type l \) -exec sh -c '
+// listScript prints the state and the name of each entry, both ended by NUL: the
+// state is checksum, size and execute bit of a file, "link" and the target, or
+// one of the words below. What the last pair says is that nothing was lost on
+// the way, as on a full disk. It needs POSIX utilities only.
+const listScript = `cd -- "$1" || exit 91
+find . %s -exec sh -c '
 for f do
 	if [ -h "$f" ]; then printf "link %%s\0%%s\0" "$(readlink "$f")" "$f"
-	else
+	elif [ -d "$f" ]; then
+		if [ -r "$f" ] && [ -x "$f" ]; then s=dir; else s=closed; fi
+		printf "%%s\0%%s\0" "$s" "$f"
+	elif [ -f "$f" ]; then
 		s=$(cksum < "$f" 2>/dev/null) || s="unreadable"
 		if [ -x "$f" ]; then x=x; else x=-; fi
 		printf "%%s %%s\0%%s\0" "$s" "$x" "$f"
+	else printf "other\0%%s\0" "$f"
 	fi
-done' sh {} +`
+done' sh {} +
+r=$?
+printf 'end\0\0' && exit $r`
+
+// The states of what is neither a file nor a link.
+const (
+	isDir    = "dir"
+	isClosed = "closed" // a directory whose entries cannot be looked at
+	isOther  = "other"
+)
 
 // Sums lists what stands below dir of sb. Caches that can be made again are left
 // out, unless sent (which may be nil) holds one of that name; so are histories.
-// blind tells what could not be looked at, or is empty.
-func Sums(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan) (sums map[string]Sum, blind string, err error) {
-	var names []string
+// blind holds a line for everything that could not be looked at.
+func Sums(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan) (sums map[string]Sum, blind []string, err error) {
+	return list(ctx, sb, dir, `\( `+strings.Join(leftOut(sent), " -o ")+` \) -prune -o \( -type f -o -type l \)`)
+}
+
+// leftOut are the tests of find for what Sums leaves out.
+func leftOut(sent *Plan) []string {
+	var tests []string
 	for _, c := range caches {
 		if c == ".git" || !sent.holds(c) {
-			names = append(names, "-type d -name "+sandbox.Quote(c))
+			tests = append(tests, "-type d -name "+sandbox.Quote(c))
 		}
 	}
 	for _, h := range histories {
-		names = append(names, "-path "+sandbox.Quote("./"+h))
+		tests = append(tests, "-path "+sandbox.Quote("./"+h))
 	}
+	return tests
+}
+
+// list runs listScript on what the tests of find select.
+func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string) (sums map[string]Sum, blind []string, err error) {
 	var stdout, stderr bytes.Buffer
 	exit, err := sb.Exec(ctx, sandbox.Cmd{
-		Args:   []string{"/bin/sh", "-c", fmt.Sprintf(sumScript, strings.Join(names, " -o ")), "sh", dir},
+		Args:   []string{"/bin/sh", "-c", fmt.Sprintf(listScript, tests), "sh", dir},
 		Stdout: &stdout, Stderr: &stderr,
 	})
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if exit == 91 {
-		return nil, "", sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
+		return nil, nil, sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
+	}
+	listed, whole := strings.CutSuffix(stdout.String(), "end\x00\x00")
+	if !whole {
+		return nil, nil, sandbox.Errorf(sandbox.CodeNoSpace, "the list of files in %s did not come whole; is a disk of the sandbox full?", dir)
 	}
 	sums = map[string]Sum{}
-	fields := strings.Split(stdout.String(), "\x00")
+	fields := strings.Split(listed, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		state, name := fields[i], strings.TrimPrefix(fields[i+1], "./")
 		if target, isLink := strings.CutPrefix(state, "link "); isLink {
@@ -77,9 +105,9 @@ func Sums(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan) (sums
 		}
 	}
 	if exit != 0 {
-		blind = firstLine(stderr.String())
-		if blind == "" {
-			blind = fmt.Sprintf("listing %s ended with %d", dir, exit)
+		blind = strings.FieldsFunc(stderr.String(), func(r rune) bool { return r == '\n' })
+		if len(blind) == 0 {
+			blind = []string{fmt.Sprintf("listing %s ended with %d", dir, exit)}
 		}
 	}
 	return sums, blind, nil
@@ -187,7 +215,7 @@ func fetch(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, 
 	return err
 }
 
-// fileSum is the state of a local file as sumScript would print it.
+// fileSum is the state of a local file as listScript would print it.
 func fileSum(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

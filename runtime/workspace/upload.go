@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -102,41 +103,43 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 }
 
 // Existing decides what an attached sandbox keeps: it returns the names of the
-// plan whose files are the same there (they need not be sent) and those that
-// differ (they are left alone).
+// plan that are the same there (they need not be sent) and those that differ or
+// may (they are left alone).
 func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (same, differ map[string]bool, err error) {
-	there, _, err := Sums(ctx, sb, dir, p)
+	tests := strings.Join(leftOut(p), " -o ")
+	// What Sums leaves out can still be in the way, but what is in it cannot.
+	there, _, err := list(ctx, sb, dir, `\( \( `+tests+` \) -prune -o -type d -o ! -type d \)`)
 	if err != nil {
 		return nil, nil, err
 	}
-	dirs := map[string]bool{}
-	for name := range there {
-		for d := path.Dir(name); d != "."; d = path.Dir(d) {
-			dirs[d] = true
-		}
-	}
 	same, differ = map[string]bool{}, map[string]bool{}
 	for _, item := range p.Items {
+		parent, beside := there[path.Dir(item.Name)]
 		sum, exists := there[item.Name]
 		switch {
-		case differ[path.Dir(item.Name)] && !dirs[path.Dir(item.Name)], // below what is a file or link there
-			item.Mode.IsDir() && exists,
-			!item.Mode.IsDir() && dirs[item.Name]:
+		case differ[path.Dir(item.Name)], // below what is no directory there
+			beside && parent.Sum == isClosed:
 			differ[item.Name] = true
-			continue
-		case !exists || item.Mode.IsDir():
-			continue
-		}
-		if item.Link == "" && sum.Link == "" {
+		case !exists:
+		case item.Mode.IsDir():
+			if sum.Sum == isDir || sum.Sum == isClosed {
+				same[item.Name] = true
+			} else {
+				differ[item.Name] = true
+			}
+		case item.Link != "":
+			if item.Link == sum.Link {
+				same[item.Name] = true
+			} else {
+				differ[item.Name] = true
+			}
+		default:
 			if here, err := fileSum(filepath.Join(p.Root, filepath.FromSlash(item.Name))); err == nil && here == sum.Sum {
 				same[item.Name] = true
-				continue
+			} else {
+				differ[item.Name] = true
 			}
-		} else if item.Link == sum.Link {
-			same[item.Name] = true
-			continue
 		}
-		differ[item.Name] = true
 	}
 	return same, differ, nil
 }

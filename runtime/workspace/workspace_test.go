@@ -5,7 +5,9 @@ package workspace
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -161,7 +163,7 @@ func TestUploadAndWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, differ, err := p.Existing(t.Context(), sb, box); err != nil || len(same) != 5 || len(differ) != 0 {
+	if same, differ, err := p.Existing(t.Context(), sb, box); err != nil || len(same) != 7 || len(differ) != 0 {
 		t.Errorf("after an upload: same %v, differ %v, %v", same, differ, err)
 	}
 	script := `rm "it's"; chmod -x run.sh; echo new > 'dist
@@ -193,6 +195,61 @@ name"; echo z > 'back\nslash'`
 	}
 	if len(got) != 6 || got["odd\nname"] != "xy\n" || got["link"] != "run.sh" {
 		t.Errorf("archive holds %q", got)
+	}
+}
+
+func TestWhatStandsInAnAttachedSandboxIsLeftAlone(t *testing.T) {
+	root := lay(t, map[string]string{"file": "x", "history/.bash_history": "x", "full": "x", "sub/f": "x", "sub/new": "x", "gone": "x", "tree/a": "x", "tree/b/c": "x"})
+	box := lay(t, map[string]string{"file/": "", "full/.git/config": "theirs", "sub/f": "theirs", "tree": "->sub"})
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: box, Env: map[string]string{"PATH": os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Make(t.Context(), root, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, differ, err := p.Existing(t.Context(), sb, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(maps.Keys(differ)), []string{"file", "full", "sub/f", "tree", "tree/a", "tree/b", "tree/b/c"}; !slices.Equal(got, want) {
+		t.Errorf("left alone: %q, want %q", got, want)
+	}
+	if got, want := slices.Sorted(maps.Keys(same)), []string{"sub"}; !slices.Equal(got, want) {
+		t.Errorf("the same: %q, want %q", got, want)
+	}
+}
+
+// A fullDisk loses the end of what commands print.
+type fullDisk struct {
+	sandbox.Sandbox
+	room int
+}
+
+func (d fullDisk) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+	var all bytes.Buffer
+	w := cmd.Stdout
+	cmd.Stdout = &all
+	exit, err := d.Sandbox.Exec(ctx, cmd)
+	w.Write(all.Bytes()[:min(d.room, all.Len())])
+	return exit, err
+}
+
+func TestAListThatWasCutIsNoList(t *testing.T) {
+	box := lay(t, map[string]string{"a": "x", "b": "x"})
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: box, Env: map[string]string{"PATH": os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := Sums(t.Context(), sb, box, nil)
+	if err != nil || len(whole) != 2 {
+		t.Fatal(whole, err)
+	}
+	for _, room := range []int{0, 10, 20} {
+		if cut, _, err := Sums(t.Context(), fullDisk{sb, room}, box, nil); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
+			t.Errorf("with room for %d bytes: %v, %v; want %s", room, cut, err, sandbox.CodeNoSpace)
+		}
 	}
 }
 
