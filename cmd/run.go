@@ -53,6 +53,11 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		f.promptGiven, f.rubricGiven = c.Flags().Changed("prompt"), c.Flags().Changed("rubric")
+		for _, name := range []string{"record", "replay", "junit"} {
+			if c.Flags().Changed(name) && c.Flags().Lookup(name).Value.String() == "" {
+				return &usageError{"--" + name + ": the name of the file is empty"}
+			}
+		}
 		if err := f.readRubric(c, a); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ func play(t *testing.T, set func(*headless.Printer)) (stdout, stderr string) {
 		agent.CallOutput{ID: "a", Data: "main.tf"},
 		agent.CallDone{ID: "a", Tool: "execute", Exit: 1, Took: 1200 * time.Millisecond, Text: "main.tf"},
 		agent.Refused{ID: "b", Refusal: agent.Refusal{Tool: "delete", Path: "/work", Reason: "nobody to ask"}},
+		agent.Refused{ID: "c", Refusal: agent.Refusal{Tool: "execute", Command: "rm x", Path: "/work", Reason: "nobody to ask"}},
 		agent.Text{Text: "All \x1b[31mred\x1b[0m."},
 		agent.Answered{Text: "All \x1b[31mred\x1b[0m."},
 	} {
@@ -48,7 +49,7 @@ func TestTextHasTheAnswerAloneOnStdout(t *testing.T) {
 	}
 	want := "Let me look.\n: :set-output name=x::y\n" +
 		"→ execute [daytona sb-1] terraform fmt -check # #[error]boo\n  exit 1 in 1.2s\n" +
-		"✗ refused delete /work: nobody to ask\n" +
+		"✗ refused delete /work: nobody to ask\n✗ refused execute rm x: nobody to ask\n" +
 		"talkops: delete was refused\npermission needed (exit 4), 2 turns, $0.0100\n"
 	if stderr != want {
 		t.Errorf("stderr is\n%s\nwant\n%s", stderr, want)
@@ -57,7 +58,7 @@ func TestTextHasTheAnswerAloneOnStdout(t *testing.T) {
 
 func TestQuietStillTellsRefusalsAndTheEnd(t *testing.T) {
 	_, stderr := play(t, func(p *headless.Printer) { p.Quiet = true })
-	want := "✗ refused delete /work: nobody to ask\ntalkops: delete was refused\npermission needed (exit 4), 2 turns, $0.0100\n"
+	want := "✗ refused delete /work: nobody to ask\n✗ refused execute rm x: nobody to ask\ntalkops: delete was refused\npermission needed (exit 4), 2 turns, $0.0100\n"
 	if stderr != want {
 		t.Errorf("stderr is\n%s\nwant\n%s", stderr, want)
 	}
@@ -87,7 +88,7 @@ func TestStreamJSONEndsWithTheResult(t *testing.T) {
 			t.Errorf("a CI system would read a command in %s", line)
 		}
 	}
-	want := "text text step call_started call_output call_done refused text answer result"
+	want := "text text step call_started call_output call_done refused refused text answer result"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("events are %s, want %s", got, want)
 	}
@@ -137,9 +138,13 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestFailureToWriteIsTold(t *testing.T) {
-	p := &headless.Printer{Out: brokenPipe{}, Err: &bytes.Buffer{}, Format: headless.FormatStreamJSON}
+	var stderr bytes.Buffer
+	p := &headless.Printer{Out: brokenPipe{}, Err: &stderr, Format: headless.FormatStreamJSON}
 	p.Event(agent.Answered{Text: "x"})
-	if err := p.Finish(headless.Result{}); err == nil {
+	if err := p.Finish(headless.Result{Reason: "done"}); err == nil {
 		t.Error("got no error")
+	}
+	if strings.Contains(stderr.String(), "done") {
+		t.Errorf("the run says that it is done: %q", stderr.String())
 	}
 }

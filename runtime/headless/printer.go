@@ -3,6 +3,7 @@
 package headless
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (p *Printer) Event(e agent.Event) {
 			p.line("  exit %d in %s", e.Exit, short(e.Took))
 		}
 	case agent.Refused:
-		p.say("✗ refused %s %s: %s", e.Tool, oneLine(e.Command+e.Path, 120), oneLine(e.Reason, 300))
+		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path), 120), oneLine(e.Reason, 300))
 	case rubric.Started:
 		p.line("grading %d/%d", e.Grading, e.Of)
 	case rubric.Ended:
@@ -113,7 +114,8 @@ func (p *Printer) Warn(format string, args ...any) {
 
 // Finish prints the answer or the JSON result, then what went wrong and, as the
 // last line on standard error, the code and its word. Its error is that of
-// writing to standard output, at any time of the run.
+// writing to standard output, at any time of the run; then the code is not told,
+// as it is no longer how the run ended.
 func (p *Printer) Finish(r Result) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,9 +149,11 @@ func (p *Printer) Finish(r Result) error {
 	if r.CostUSD > 0 {
 		last += fmt.Sprintf(", $%.4f", r.CostUSD)
 	}
-	if r.Code == 0 {
+	switch {
+	case p.failed != nil: // the error has the last word
+	case r.Code == 0:
 		p.line("%s", last)
-	} else {
+	default:
 		p.say("%s", last)
 	}
 	return p.failed
