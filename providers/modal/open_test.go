@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -627,4 +628,42 @@ func newPipe(t *testing.T) (r, w *os.File) {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r, w
+}
+
+func TestNothingIsLeftRunningHere(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s, err := modaltest.Start(modaltest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := sandbox.Spec{Settings: s.Settings()}
+	sb, err := modal.Provider{}.Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, sb, "echo on; nohup sleep 60 >/dev/null 2>&1 &")
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = sb.Exec(short, sandbox.Cmd{Args: sh("cat"), Stdin: strings.NewReader("x")})
+	wantCode(t, err, "")
+	_, err = sb.Exec(short, sandbox.Cmd{Args: sh("sleep 60")})
+	wantCode(t, err, sandbox.CodeTimeout)
+	if _, err := (modal.Provider{}).List(t.Context(), spec); err != nil {
+		t.Error(err)
+	}
+	spec.ID = sb.Info().ID
+	if err := (modal.Provider{}).Destroy(t.Context(), spec); err != nil {
+		t.Error(err)
+	}
+	_, err = modal.Provider{}.Open(t.Context(), spec)
+	wantCode(t, err, sandbox.CodeGone)
+	sb.Close()
+	s.Close()
+	for n := 0; runtime.NumGoroutine() > before; n++ {
+		if n == 100 {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }

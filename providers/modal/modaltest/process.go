@@ -397,22 +397,25 @@ func (c *command) take(ctx context.Context, offset uint64, data []byte, eof bool
 		return status.Error(codes.FailedPrecondition, "stdin is closed")
 	}
 	if len(data) > 0 {
-		for _, over := range []<-chan struct{}{ctx.Done(), c.done} {
-			stop := make(chan struct{})
-			defer close(stop)
-			go func() {
-				select {
-				case <-over:
-					c.input.SetWriteDeadline(time.Now())
-				case <-stop:
-				}
-			}()
-		}
+		// Who takes no input must not hold up who gives it.
+		written, watched := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			select {
+			case <-ctx.Done():
+				c.input.SetWriteDeadline(time.Now())
+			case <-c.done:
+				c.input.SetWriteDeadline(time.Now())
+			case <-written:
+			}
+		}()
 		n, err := c.input.Write(data)
+		close(written)
+		<-watched
+		c.input.SetWriteDeadline(time.Time{})
 		c.have += uint64(n)
 		switch {
 		case ctx.Err() != nil && err != nil:
-			c.input.SetWriteDeadline(time.Time{})
 			return status.FromContextError(ctx.Err()).Err()
 		case err != nil:
 			return status.Error(codes.FailedPrecondition, "stdin: "+err.Error())
