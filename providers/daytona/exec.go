@@ -23,6 +23,8 @@ const (
 	lostAfter  = time.Minute      // how long a running command may be out of sight
 	stopWithin = 8 * time.Second  // for ending a command; the toolbox gives it 5 s
 	idleAfter  = 30 * time.Second // a download that stands still is asked for again
+
+	silentAfter = 2 * time.Minute // an upload that stands still, or is not answered, has failed
 )
 
 // A box is one open sandbox.

@@ -105,6 +105,8 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	var sent int64
+	watched, r, unwatch := rest.Watch(ctx, r, "upload", "Daytona", silentAfter)
+	defer unwatch()
 	source := &posix.Source{R: r}
 	done := make(chan struct{})
 	go func() {
@@ -130,9 +132,9 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	unbounded := *b.tools
 	unbounded.Timeout = 24 * time.Hour
 	// The transport waits for its body, which may be a reader that stands still.
-	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
 	defer stop()
-	err := unbounded.JSON(ctx, rest.Request{
+	err := unbounded.JSON(watched, rest.Request{
 		Op: "upload", Method: "POST", Path: "/files/bulk-upload", Body: pr, Type: form.FormDataContentType(),
 	}, &answer)
 	pr.CloseWithError(errors.New("the upload has ended"))
@@ -141,6 +143,9 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	case <-ctx.Done():
 		// A reader that stands still, such as a terminal, is left behind.
 		return rest.Ended(ctx, "upload")
+	}
+	if err != nil && watched.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(watched)
 	}
 	switch {
 	case source.Err != nil:
