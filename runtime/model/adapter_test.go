@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +278,26 @@ func TestCancelledAnswerEndsAtOnce(t *testing.T) {
 			t.Errorf("got %v, want context canceled", err)
 		}
 	})
+}
+
+func TestAnswerWithoutAnEndIsGivenUp(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		event := `data: {"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 1<<20) + `"}}]}` + "\n\n"
+		for {
+			if _, err := io.WriteString(w, event); err != nil {
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	m, err := model.Open(t.Context(), model.Config{Provider: "openai", Name: "scripted", APIKey: key, BaseURL: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Answer(t.Context(), question, nil); !errors.Is(err, model.ErrUnavailable) || !strings.Contains(err.Error(), "does not end") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestServerThatIsNotThereIsGivenUp(t *testing.T) {

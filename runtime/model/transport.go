@@ -17,6 +17,8 @@ const (
 	maxTries  = 5                // of one HTTP request
 	maxWait   = 60 * time.Second // a vendor asking for more is not waited for
 	idleLimit = 10 * time.Minute // without one byte in a stream
+
+	answerLimit = 64 << 20 // bytes of one answer on the wire, more than any model gives
 )
 
 // shared keeps connections between answers.
@@ -113,17 +115,25 @@ func (c *courier) accept(resp *http.Response) (*http.Response, error) {
 		return nil, c.fail
 	}
 	body := resp.Body
-	resp.Body = &watched{ReadCloser: body, timer: time.AfterFunc(idleLimit, func() { _ = body.Close() })}
+	resp.Body = &watched{ReadCloser: body, post: c, left: answerLimit, timer: time.AfterFunc(idleLimit, func() { _ = body.Close() })}
 	return resp, nil
 }
 
 type watched struct {
 	io.ReadCloser
+	post  *courier
+	left  int64 // bytes that may still come
 	timer *time.Timer
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
+	if w.left -= int64(n); w.left < 0 {
+		_ = w.Close()
+		w.post.fail = &Error{Provider: w.post.conf.Provider, Kind: ErrUnavailable, final: true,
+			Msg: fmt.Sprintf("its answer does not end: more than %d MiB came", answerLimit>>20)}
+		return 0, w.post.fail
+	}
 	if w.timer.Stop() && err == nil {
 		w.timer.Reset(idleLimit)
 	}
