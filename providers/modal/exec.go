@@ -148,7 +148,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 // not have noted who it is.
 func (j *job) stop(ctx context.Context, p *process) {
 	for n := 1; ; n++ {
-		if _, exit, err := j.shell(ctx, posix.KillScript, j.file("p")); err == nil && exit == 0 {
+		if exit, err := j.kill(ctx); err == nil && exit == 0 {
 			return
 		}
 		state, err := route(ctx, j.router, "stop command", j.TaskExecPoll, &wire.TaskExecPollRequest{TaskId: j.task, ExecId: p.id}, policy{attempts: 2})
@@ -166,10 +166,36 @@ func (b *box) Kill(ctx context.Context, id string) error {
 	if err := posix.CheckID(id); err != nil {
 		return err
 	}
-	j := &job{box: b, id: id}
-	_, _, err := j.shell(ctx, posix.KillScript, j.file("p"))
+	_, err := (&job{box: b, id: id}).kill(ctx)
 	return err
 }
+
+// kill ends the command. The status is 1 if there is none.
+func (j *job) kill(ctx context.Context) (int, error) {
+	script := posix.KillScript
+	if !j.setsid {
+		script = treeScript
+	}
+	_, exit, err := j.shell(ctx, script, j.file("p"))
+	return exit, err
+}
+
+// treeScript is posix.KillScript where the command leads no group: it ends the
+// process named in the file $1 and its descendants.
+const treeScript = `p=$(cat "$1" 2>/dev/null) && [ "$p" -gt 1 ] && kill -0 "$p" 2>/dev/null || exit 1
+tree() {
+	echo "$1"
+	for c in $(sed -n 's/^\([0-9]*\) .*) [^ ]* '"$1"' .*/\1/p' /proc/[0-9]*/stat 2>/dev/null); do tree "$c"; done
+}
+all=$(tree "$p")
+kill -TERM $all 2>/dev/null
+i=0
+while kill -0 "$p" 2>/dev/null && [ $i -lt 20 ]; do
+	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
+	i=$((i+1))
+done
+kill -KILL $all $(tree "$p") 2>/dev/null
+exit 0`
 
 // shell runs a short script of talkops's own and returns what it prints.
 func (b *box) shell(ctx context.Context, script string, args ...string) (out string, exit int, err error) {

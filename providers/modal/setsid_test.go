@@ -1,0 +1,41 @@
+//go:build unix
+
+package modal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talkops-ai/talkops/providers/modal/modaltest"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// An image may have no setsid. Commands and their children end all the same.
+func TestCommandEndsWithoutSetsid(t *testing.T) {
+	s := modaltest.New(t)
+	sb, err := Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	sb.(*box).setsid = false
+	for _, script := range []string{"sleep 300 & echo $!; wait", "trap '' TERM; sleep 300 & echo $!; wait; sleep 300"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		var out bytes.Buffer
+		begin := time.Now()
+		exit, err := sb.Exec(ctx, sandbox.Cmd{Args: []string{"sh", "-c", script}, Stdout: &out})
+		cancel()
+		if exit != 124 || sandbox.CodeOf(err) != sandbox.CodeTimeout || time.Since(begin) > 6*time.Second {
+			t.Errorf("got %d, %v after %v", exit, err, time.Since(begin))
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(out.String())))
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			t.Errorf("%q: its child still runs: %s", script, stat)
+		}
+	}
+}
