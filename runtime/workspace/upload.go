@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -80,7 +81,8 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 }
 
 func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
-	f, err := root.Open(filepath.FromSlash(item.Name))
+	// A pipe put in its place meanwhile would be waited for.
+	f, err := root.OpenFile(filepath.FromSlash(item.Name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -88,6 +90,9 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fs.ErrNotExist
 	}
 	h.Typeflag, h.Size, h.ModTime = tar.TypeReg, info.Size(), info.ModTime()
 	if err := tw.WriteHeader(h); err != nil {

@@ -221,6 +221,21 @@ func TestWhatStandsInAnAttachedSandboxIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoFileAnyMoreIsSkipped(t *testing.T) {
+	root := lay(t, map[string]string{"a": "x", "b": "x"})
+	p, err := Make(t.Context(), root, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(root, "a"))
+	if out, err := exec.Command("mkfifo", filepath.Join(root, "a")).CombinedOutput(); err != nil {
+		t.Skipf("%s: %v", out, err)
+	}
+	if err := p.write(io.Discard, nil, nil); err != nil || !slices.Equal(p.Skipped[Unreadable], []string{"a"}) {
+		t.Errorf("skipped %q, %v", p.Skipped[Unreadable], err)
+	}
+}
+
 // A fullDisk loses the end of what commands print.
 type fullDisk struct {
 	sandbox.Sandbox
