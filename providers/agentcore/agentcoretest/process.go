@@ -316,4 +316,3 @@ func stopTask(s *Server, _ *http.Request, b *box, arguments json.RawMessage) res
 	}
 	return s.state(t)
 }
-

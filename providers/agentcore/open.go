@@ -1,0 +1,255 @@
+package agentcore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/posix"
+	"github.com/talkops-ai/talkops/providers/internal/rest"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+const (
+	// openingLabel tells the session of one Open from another's of the same name.
+	openingLabel = "talkops-opening"
+
+	defaultLifetime = 8 * time.Hour // which is also the most
+	leastLifetime   = time.Minute
+
+	startWithin = 3 * time.Minute
+	cleanWithin = 30 * time.Second
+	lateWithin  = 10 * time.Second
+)
+
+// create starts a new session and waits until it answers commands.
+func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	if ctx.Err() != nil {
+		return nil, rest.Ended(ctx, "create sandbox")
+	}
+	lifetime := spec.Lifetime
+	if lifetime <= 0 {
+		lifetime = defaultLifetime
+	}
+	lifetime = min(max(lifetime, leastLifetime), defaultLifetime)
+	name := spec.Name
+	if name == "" {
+		name = "talkops-" + rest.Random()
+	}
+	labels := maps.Clone(spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[openingLabel] = rest.Random()
+	name, err := compose(name, labels)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.post(ctx, creation{
+		Name:    name,
+		Timeout: int((lifetime + time.Second - 1) / time.Second),
+		Token:   rest.Random() + rest.Random() + "-talkops", // at least 33 characters
+	})
+	if err != nil {
+		return nil, err
+	}
+	if spec.Created != nil {
+		spec.Created(sandbox.Info{Provider: "agentcore", ID: a.interpreter + "/" + s.ID, Expires: s.expires()})
+	}
+	b, err := a.enter(ctx, spec, s)
+	if err == nil {
+		return b, nil
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+	defer cancel()
+	if serr := a.stop(clean, s.ID); serr != nil {
+		return nil, fmt.Errorf("%w; sandbox %s could not be stopped: %w", err, s.ID, serr)
+	}
+	return nil, err
+}
+
+// post sends the creation. Its token makes asking again harmless, and its name is
+// unique, so after a lost answer the session is found by it. If post fails or ctx
+// ends, no session is left.
+func (a *api) post(ctx context.Context, want creation) (session, error) {
+	type answer struct {
+		s   session
+		err error
+	}
+	req, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan answer, 1)
+	finished := make(chan struct{})
+	defer func() { stop(); <-finished }()
+	go func() {
+		defer close(finished)
+		var s session
+		err := a.JSON(req, rest.Request{Op: "create sandbox", Method: "PUT", Path: "/sessions/start", JSON: want}, &s)
+		if err == nil && !isSession.MatchString(s.ID) {
+			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "AgentCore's answer has no id"}
+		}
+		s.Timeout = want.Timeout
+		done <- answer{s, err}
+	}()
+
+	select {
+	case got := <-done:
+		if code := rest.Status(got.err); got.err == nil || code != 0 && code < 500 {
+			return got.s, got.err
+		}
+		find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+		defer cancel()
+		if id, err := a.named(find, want.Name); err == nil && id != "" {
+			s, err := a.get(find, id)
+			if err == nil {
+				return s, nil
+			}
+			return session{ID: id}, nil
+		}
+		return session{}, got.err
+	case <-ctx.Done():
+	}
+
+	// The session may come into being after all: it is awaited a while, by its
+	// answer or by its name, and stopped.
+	ended := rest.Ended(ctx, "create sandbox")
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
+	defer cancel()
+	limit := time.NewTimer(lateWithin)
+	defer limit.Stop()
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	var id string
+	for waiting := true; waiting && id == ""; {
+		select {
+		case got := <-done:
+			id, waiting = got.s.ID, false
+		case <-look.C:
+			id, _ = a.named(late, want.Name)
+		case <-limit.C:
+			waiting = false
+		}
+	}
+	stop()
+	<-finished
+	// The request may have been under way once more when it was stopped.
+	for range 2 {
+		if id == "" {
+			id, _ = a.named(late, want.Name)
+		}
+		if id == "" {
+			break
+		}
+		if err := a.stop(late, id); err != nil {
+			return session{}, fmt.Errorf("%w; sandbox %s could not be stopped: %w", ended, id, err)
+		}
+		id = ""
+	}
+	return session{}, ended
+}
+
+// attach opens the session spec.ID. One that has ended cannot be started again.
+func (a *api) attach(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	op := "attach to sandbox " + spec.ID
+	if a.session == "" {
+		return nil, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: "no session has such an id"}
+	}
+	s, err := a.get(ctx, a.session)
+	if err != nil {
+		return nil, err
+	}
+	if s.Status == terminated {
+		return nil, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: "the session has ended"}
+	}
+	return a.enter(ctx, spec, s)
+}
+
+// enterScript prints the session's own directory, which file calls are relative
+// to, and then what posix.EnterScript does for a private directory below it. The
+// working directory is $1 if it can be made, else one below the session's own.
+const enterScript = `TMPDIR=$(pwd -P) || exit 3
+echo "$TMPDIR"
+mkdir -p "$TMPDIR/workspace"
+set -- "$1" "$TMPDIR/workspace"
+` + posix.EnterScript
+
+// enter makes a Sandbox of the session s: it waits until commands run, and finds
+// the working directory and a private one for its own files.
+func (a *api) enter(ctx context.Context, spec sandbox.Spec, s session) (*box, error) {
+	b := &box{
+		api: a, id: s.ID, env: maps.Clone(spec.Env), expires: s.expires(),
+		calls: make(chan struct{}, callsMost), watches: make(chan struct{}, watchesMost),
+	}
+	want := spec.Dir
+	if want == "" {
+		want = defaultDir
+	}
+	var out string
+	var exit int
+	limited, cancel := context.WithTimeoutCause(ctx, startWithin, errLate)
+	defer cancel()
+	for n := 1; ; n++ {
+		var err error
+		out, exit, err = b.shell(limited, b.calls, rest.Refused, enterScript, want)
+		if err == nil {
+			break
+		}
+		switch sandbox.CodeOf(err) {
+		case sandbox.CodeUnavailable, sandbox.CodeRateLimited:
+		case sandbox.CodeTimeout, sandbox.CodeCancelled:
+		default:
+			return nil, err
+		}
+		if spec.Progress != nil && n == 1 {
+			spec.Progress("waiting for the session to answer")
+		}
+		if limited.Err() != nil || rest.Sleep(limited, min(time.Duration(n)*200*time.Millisecond, 2*time.Second)) != nil {
+			if ctx.Err() != nil {
+				return nil, rest.Ended(ctx, "probe sandbox")
+			}
+			return nil, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "probe sandbox", Msg: fmt.Sprintf("no answer after %v", startWithin), Err: err}
+		}
+	}
+	root, out, _ := strings.Cut(out, "\n")
+	var err error
+	if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err != nil {
+		return nil, err
+	}
+	if !path.IsAbs(root) || path.Dir(b.run) != path.Clean(root) {
+		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find working directory", Msg: "the session's own directory cannot be used"}
+	}
+	if spec.Progress != nil && b.dir != path.Clean(want) {
+		spec.Progress("working directory is " + rest.Clean(b.dir))
+	}
+	return b, nil
+}
+
+var errLate = errors.New("the sandbox took too long to start")
+
+// explain looks whether the session still runs when a tool fails in a way that
+// may mean it does not.
+func (b *box) explain(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	gone := &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + b.id, Msg: "the session has ended", Err: err}
+	switch sandbox.CodeOf(err) {
+	case sandbox.CodeNotFound:
+		return gone
+	case sandbox.CodeUnavailable:
+	default:
+		return err
+	}
+	look := *b.api
+	look.Attempts = 2
+	look.Timeout = 10 * time.Second
+	s, gerr := look.get(ctx, b.id)
+	if rest.Status(gerr) == http.StatusNotFound || gerr == nil && s.Status == terminated {
+		return gone
+	}
+	return err
+}
