@@ -5,7 +5,7 @@ package agentcore_test
 import "testing"
 
 // signedOut hides every AWS login of the computer.
-func signedOut(t *testing.T) {
+func signedOut(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{
 		"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",

@@ -1,0 +1,15 @@
+//go:build unix
+
+package agentcore_test
+
+import (
+	"testing"
+
+	"github.com/talkops-ai/talkops/providers/agentcore"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
+)
+
+func TestFaults(t *testing.T) {
+	signedOut(t)
+	emulate.Matrix(t, emulate.Subject{Provider: agentcore.Provider{}, Start: start})
+}
