@@ -97,6 +97,10 @@ func (c *Client) statusError(resp *http.Response) *StatusError {
 		} else {
 			e.Code = Clean(kind(body.Detail))
 		}
+		if m, ok := body.Error.(map[string]any); ok && e.Code == "" {
+			code, _ := m["code"].(string)
+			e.Code = Clean(code)
+		}
 		for _, v := range []any{body.Message, body.Detail, body.Error, body.Errors, body.Title} {
 			if text := message(v); text != "" {
 				e.Message = text
