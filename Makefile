@@ -7,6 +7,8 @@
 GO ?= go
 export CGO_ENABLED ?= 0
 
+VENDORS = modal daytona runloop langsmith
+
 .PHONY: build demo test check fmt vet staticcheck race cross test-vendors bench ci clean
 
 build:
@@ -46,7 +48,7 @@ race:
 # The vendors' own published clients work against our emulators.
 test-vendors:
 	.ci/need node=nodejs npm=npm
-	sh providers/daytona/daytonatest/vendor-client/run.sh
+	set -e; for vendor in $(VENDORS); do sh providers/internal/emulate/vendor-client.sh $$vendor; done
 
 # Every line has a ratio: our time over that of the plain way, which the tests name.
 bench:

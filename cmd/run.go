@@ -30,12 +30,13 @@ var errRunTimeout = errors.New("the time limit of the run is reached")
 
 // runFlags are the flags of a headless run that are not settings.
 type runFlags struct {
-	prompt                string
-	record, replay        string
-	rubric, junit         string
-	quiet, noStream, yolo bool
-	promptGiven           bool
-	rubricGiven           bool
+	prompt          string
+	record, replay  string
+	rubric, junit   string
+	quiet, noStream bool
+	smart, yolo     bool
+	promptGiven     bool
+	rubricGiven     bool
 }
 
 func (a *app) addRun(root *cobra.Command, flags *given) {
@@ -45,6 +46,8 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	flags.declare(fs, "model", "max-turns", "timeout", "max-cost-usd", "output")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
 	fs.BoolVar(&f.noStream, "no-stream", false, "print the answer at the end")
+	flags.declare(fs, "approval-mode", "allow", "deny")
+	fs.BoolVar(&f.smart, "smart", false, "decide about tool calls by what they do; the same as --approval-mode smart")
 	fs.BoolVarP(&f.yolo, "yolo", "y", false, "run every tool call without asking, also on this computer")
 	fs.StringVar(&f.record, "record", "", "keep the model's half of this run in a file, without secrets")
 	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
@@ -78,6 +81,13 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	if err := demandTrust(cfg); err != nil {
 		return err
+	}
+	mode, err := f.mode(cfg)
+	if err != nil {
+		return err
+	}
+	if _, err := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny); err != nil {
+		return &usageError{err.Error()}
 	}
 	if !f.quiet {
 		a.warn(cfg)
@@ -114,7 +124,11 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	info := s.Sandbox.Info()
 	result := headless.Result{Sandbox: &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}}
-	place := approval.Place{Provider: info.Provider, ID: info.ID, Host: box.host, Disposable: s.Fresh}
+	place := approval.Place{
+		Provider: info.Provider, ID: info.ID, Host: box.host,
+		// What is kept, or got variables of the user, is not for any use.
+		Disposable: s.Fresh && !cfg.Sandbox.Keep && len(cfg.Sandbox.Env) == 0,
+	}
 	printer.Place = place
 
 	outcome, err := func() (rubric.Outcome, error) {
@@ -139,7 +153,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			Tools: tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 			}),
-			Approver: approval.Unattended{Yolo: f.yolo || cfg.Yolo},
+			Approver: a.policy(cfg, mode, place, info.Dir, logs),
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,

@@ -25,6 +25,7 @@ var (
 	ErrFiltered = errors.New("the model provider withheld the answer")
 	ErrLength   = errors.New("the answer was cut at the model's output limit")
 	ErrRefused  = errors.New("the model went on asking for what is not allowed")
+	ErrCircling = errors.New("the model went on repeating a call that changes nothing")
 )
 
 // An Agent works on one conversation. It is not safe for concurrent use.
@@ -84,12 +85,16 @@ func (r Refusal) same(s Refusal) bool {
 
 // A Refusal is a tool call that was not allowed.
 type Refusal struct {
-	Tool    string `json:"tool"`
-	Command string `json:"command,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Reason  string `json:"reason"`
-	Person  bool   `json:"needs_person"`            // only because nobody could be asked
-	Later   bool   `json:"allowed_later,omitempty"` // the same action was allowed afterwards
+	Tool    string        `json:"tool"`
+	Command string        `json:"command,omitempty"`
+	Path    string        `json:"path,omitempty"`
+	Kind    approval.Kind `json:"kind"`
+	Tier    approval.Tier `json:"tier,omitempty"`
+	Part    string        `json:"part,omitempty"` // the part of the command that decided
+	Reason  string        `json:"reason"`
+	Hint    string        `json:"hint,omitempty"`
+	Person  bool          `json:"needs_person"`            // only because nobody could be asked
+	Later   bool          `json:"allowed_later,omitempty"` // the same action was allowed afterwards
 }
 
 // NeedsPerson reports whether something was left undone that a person would have
@@ -107,7 +112,11 @@ const (
 	emptyNudge = "Your answer was empty. Go on with the task, or say in words what you did and found."
 	cutCalls   = "Not run: your answer reached the output limit, so this call may be incomplete. Send it again in smaller pieces."
 
-	refusedSteps = 3 // in a row with nothing but refusals end a run
+	refusedInRow = 3  // refusals without an allowed call in between end a run; those of one step count once
+	refusedMost  = 20 // refusals of one run
+	refusedSame  = 2  // refusals of one call; asking once more ends the run
+	sameResult   = 5  // the same call with the same result so often: the model is told
+	sameMost     = 10 // and so often ends the run
 )
 
 // A run is the state of one Run.
@@ -115,19 +124,25 @@ type run struct {
 	*Agent
 	out Outcome
 
+	ran      int            // allowed calls
+	refusals map[string]int // by call
+	same     map[string]int // by call and result
+	stubborn bool           // a call was asked for once too often
+	circling bool
+
 	mu sync.Mutex // orders events and results of calls that run side by side
 }
 
 // Run gives prompt to the model and works until it answers.
 func (a *Agent) Run(ctx context.Context, prompt string) (Outcome, error) {
-	r := &run{Agent: a}
+	r := &run{Agent: a, refusals: map[string]int{}, same: map[string]int{}}
 	a.History = append(a.History, model.Message{Role: model.RoleUser, Text: prompt})
 	err := r.loop(ctx)
 	return r.out, err
 }
 
 func (r *run) loop(ctx context.Context) error {
-	empty, refused := 0, 0
+	empty, inRow, ran := 0, 0, 0
 	for {
 		answer, err := r.ask(ctx)
 		if err != nil {
@@ -163,12 +178,18 @@ func (r *run) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(r.out.Refused)-before == len(answer.Message.Calls) {
-			if refused++; refused == refusedSteps {
-				return ErrRefused
-			}
-		} else {
-			refused = 0
+		if len(r.out.Refused) > before {
+			inRow++
+		}
+		if r.ran > ran {
+			inRow = 0
+		}
+		ran = r.ran
+		switch {
+		case inRow >= refusedInRow, len(r.out.Refused) >= refusedMost, r.stubborn:
+			return ErrRefused
+		case r.circling:
+			return ErrCircling
 		}
 	}
 }

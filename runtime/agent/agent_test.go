@@ -35,7 +35,7 @@ func (e *echo) Plan(input string) (tool.Plan, error) {
 	if !strings.HasSuffix(input, "}") {
 		return tool.Plan{}, sandbox.Errorf(sandbox.CodeInvalidArgument, "the input is not JSON")
 	}
-	return tool.Plan{Effect: e.effect, Command: input}, nil
+	return tool.Plan{Effect: e.effect, Command: input, Path: "/w"}, nil
 }
 
 func (e *echo) Run(ctx context.Context, input string, emit func(tool.Output)) (tool.Result, error) {
@@ -49,6 +49,8 @@ func (e *echo) Run(ctx context.Context, input string, emit func(tool.Output)) (t
 	return tool.Result{Text: "ok " + input}, nil
 }
 
+var manual = approval.Policy{Mode: approval.Manual, Context: approval.Context{Workspace: "/w"}}
+
 // start returns an agent over a scripted model.
 func start(t *testing.T, steps ...modeltest.Step) (*agent.Agent, *modeltest.Server, *echo, *echo) {
 	t.Helper()
@@ -60,7 +62,7 @@ func start(t *testing.T, steps ...modeltest.Step) (*agent.Agent, *modeltest.Serv
 		t.Fatal(err)
 	}
 	look, act := &echo{name: "look", effect: tool.Reads}, &echo{name: "act", effect: tool.Runs}
-	return &agent.Agent{Model: m, Tools: []tool.Tool{look, act}, Approver: approval.Unattended{Yolo: true}}, srv, look, act
+	return &agent.Agent{Model: m, Tools: []tool.Tool{look, act}, Approver: approval.Policy{Mode: approval.Yolo}}, srv, look, act
 }
 
 func calls(pairs ...string) modeltest.Step {
@@ -130,22 +132,61 @@ func TestCutCallIsNotRun(t *testing.T) {
 
 func TestRefusalIsToldAndCounted(t *testing.T) {
 	a, _, _, act := start(t, calls("act", `{"n":1}`, "look", `{}`), modeltest.Step{Text: "could not"})
-	a.Approver, a.Place = approval.Unattended{}, approval.Place{Host: true}
+	a.Approver, a.Place = manual, approval.Place{Host: true}
 	out, err := a.Run(t.Context(), "go")
 	if err != nil || len(act.ran) != 0 || len(out.Refused) != 1 || !out.NeedsPerson() {
 		t.Errorf("outcome %+v, ran %v, %v", out, act.ran, err)
 	}
-	if r := a.History[2].Results[0]; !strings.Contains(r.Text, "Refused") || !r.Failed {
+	if r := a.History[2].Results[0]; !strings.Contains(r.Text, `"status":"refused","kind":"needs_person"`) || !r.Failed {
 		t.Errorf("the model is told %+v", r)
 	}
 }
 
-func TestRefusedStepsEndTheRun(t *testing.T) {
-	step := calls("act", `{"n":1}`)
-	a, _, _, _ := start(t, step, step, step)
-	a.Approver = nil
-	if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrRefused) {
-		t.Errorf("got %v", err)
+// TestCircuitBreakers ends runs that go round in circles.
+func TestCircuitBreakers(t *testing.T) {
+	number := func(tool string, n int) modeltest.Step { return calls(tool, fmt.Sprintf(`{"n":%d}`, n)) }
+	repeat := func(n int, step func(int) modeltest.Step) (all []modeltest.Step) {
+		for i := range n {
+			all = append(all, step(i))
+		}
+		return all
+	}
+	for _, row := range []struct {
+		name  string
+		steps []modeltest.Step
+		err   error
+		turns int
+	}{
+		{"three refusals in a row", repeat(4, func(i int) modeltest.Step { return number("act", i) }), agent.ErrRefused, 3},
+		{"one call refused again and again", repeat(6, func(i int) modeltest.Step {
+			if i%2 == 1 {
+				return number("look", i)
+			}
+			return number("act", 0)
+		}), agent.ErrRefused, 5},
+		{"twenty refusals", repeat(60, func(i int) modeltest.Step {
+			if i%2 == 1 {
+				return number("look", i)
+			}
+			return number("act", i)
+		}), agent.ErrRefused, 39},
+		{"the same call with the same result", repeat(12, func(int) modeltest.Step { return number("look", 0) }), agent.ErrCircling, 10},
+		{"refused in one step, then something else", []modeltest.Step{calls("act", `{"n":1}`, "act", `{"n":2}`, "act", `{"n":3}`, "act", `{"n":4}`), {Text: "ok"}}, nil, 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a, _, look, _ := start(t, row.steps...)
+			a.Approver, a.Place = manual, approval.Place{Host: true}
+			look.run = func(context.Context, string) (tool.Result, error) { return tool.Result{Text: "same"}, nil }
+			out, err := a.Run(t.Context(), "go")
+			if !errors.Is(err, row.err) || row.err == nil && err != nil || out.Turns != row.turns {
+				t.Errorf("%v after %d turns, want %v after %d", err, out.Turns, row.err, row.turns)
+			}
+			if row.err == agent.ErrCircling {
+				if text := a.History[10].Results[0].Text; !strings.Contains(text, "same result 5 times") {
+					t.Errorf("the model is told %q", text)
+				}
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -123,13 +124,14 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	r.mu.Unlock()
 	result.Text, result.Failed = got.Text, got.Code != ""
 	result.Media, result.Type = got.Media, got.Type
+	r.repeated(c, result)
 	r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: got.Code, Exit: got.Exit, Took: time.Since(start), Text: got.Text})
 	return nil
 }
 
 // approve asks whether a planned call may run, and keeps account of refusals.
 func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result *model.Result) (bool, error) {
-	decision := approval.Decision{Reason: "nothing here may approve it"}
+	decision := approval.Decision{Kind: approval.ByPolicy, Reason: "nothing here may approve it"}
 	if r.Approver != nil {
 		var err error
 		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.Place})
@@ -139,8 +141,10 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Reason: decision.Reason, Person: decision.Person}
+	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
+		Reason: decision.Reason, Hint: decision.Hint, Person: decision.Person()}
 	if decision.Allow {
+		r.ran++
 		for i, old := range r.out.Refused {
 			r.out.Refused[i].Later = old.Later || old.same(refusal)
 		}
@@ -150,13 +154,46 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 		return true, nil
 	}
 	r.out.Refused = append(r.out.Refused, refusal)
-	result.Text = fmt.Sprintf("Refused: %s. Do not try to reach the same by other means; "+
-		"go on without it if you can, and say in your answer what was not done.", strings.TrimRight(decision.Reason, ". "))
+	key := c.Name + "\x00" + c.Input
+	r.stubborn = r.stubborn || r.refusals[key] >= refusedSame
+	r.refusals[key]++
+	result.Text = told(refusal)
 	result.Failed = true
 	if r.Emit != nil {
 		r.Emit(Refused{ID: c.ID, Refusal: refusal})
 	}
 	return false, nil
+}
+
+// told is a refusal as the model reads it: an object it can act on.
+func told(f Refusal) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(struct {
+		Status  string        `json:"status"`
+		Kind    approval.Kind `json:"kind"`
+		Tier    approval.Tier `json:"tier,omitempty"`
+		Command string        `json:"command,omitempty"`
+		Path    string        `json:"path,omitempty"`
+		Reason  string        `json:"reason"`
+		Part    string        `json:"part,omitempty"`
+		Hint    string        `json:"hint,omitempty"`
+	}{"refused", f.Kind, f.Tier, f.Command, f.Path, f.Reason, f.Part, f.Hint})
+	return b.String() + "Do not try to reach the same by other means; go on without it if you can, and say in your answer what was not done."
+}
+
+// repeated notes a result, and tells the model when it goes round in circles.
+func (r *run) repeated(c model.Call, result *model.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := c.Name + "\x00" + c.Input + "\x00" + result.Text
+	r.same[key]++
+	if n := r.same[key]; n >= sameMost {
+		r.circling = true
+	} else if n >= sameResult {
+		result.Text += fmt.Sprintf("\n[This call has now given the same result %d times. Repeating it will not help; try something else, or answer.]", n)
+	}
 }
 
 func (r *run) tool(name string) tool.Tool {

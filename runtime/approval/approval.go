@@ -1,4 +1,6 @@
-// Package approval decides whether a tool call may run.
+// Package approval decides whether a tool call may run. Commands are read with a
+// real shell parser and put into tiers by what they do; a table says for each tier
+// and place what is allowed, asked for or denied. Nothing is run or sent to decide.
 package approval
 
 import (
@@ -12,7 +14,7 @@ type Place struct {
 	Provider   string // "daytona"
 	ID         string // the machine
 	Host       bool   // this computer
-	Disposable bool   // a machine of this session's own, ended with it
+	Disposable bool   // a machine of this session's own, ended with it, that got nothing of the user's
 }
 
 // A Request is one tool call that wants to run.
@@ -22,12 +24,29 @@ type Request struct {
 	Place Place
 }
 
+// A Kind says why a call was refused.
+type Kind string
+
+// The kinds of refusal.
+const (
+	NeedsPerson Kind = "needs_person" // a person could allow it, and there was nobody to ask
+	ByPolicy    Kind = "policy"       // a rule, the mode or the "never" class
+	Unparsed    Kind = "unparsed"     // it cannot be read
+)
+
 // A Decision answers a Request.
 type Decision struct {
 	Allow  bool
-	Person bool   // refused only because a person would have to say yes
-	Reason string // one sentence: why, and if refused what would allow it
+	Kind   Kind   // of a refusal
+	Tier   Tier   // of what decided
+	Part   string // the part of a command that decided
+	Reason string // one phrase: "acts on a cluster"
+	Hint   string // what would allow it; may be empty
 }
+
+// Person reports whether a call was refused only because a person would have to
+// say yes.
+func (d Decision) Person() bool { return !d.Allow && (d.Kind == NeedsPerson || d.Kind == Unparsed) }
 
 // An Approver is asked before each tool call. It is safe for concurrent use.
 type Approver interface {

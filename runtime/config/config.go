@@ -103,7 +103,7 @@ type Config struct {
 	Model     Model
 	Run       Run
 	Rubric    Rubric
-	Yolo      bool
+	Approval  Approval
 	Providers map[string]Provider // sandboxes.providers.<name>
 
 	Values    []Value
@@ -153,6 +153,14 @@ type Run struct {
 	Timeout    time.Duration
 	MaxCostUSD float64 // 0: none
 	Output     string
+}
+
+// Approval says who decides about tool calls.
+type Approval struct {
+	Mode             string // empty: by the place
+	Allow, Ask, Deny []string
+	Environment      string // "production", "development" or empty
+	Production       []string
 }
 
 // Rubric says how a graded run is graded.
@@ -294,7 +302,16 @@ func (c *Config) resolve(k Key, src Sources, user, project *file) (Value, error)
 			found = append(found, p)
 		}
 	}
-	found = append(found, above...)
+	for _, l := range above {
+		if text, isText := l.value.(string); isText && k.Joins && len(found) > 0 && found[len(found)-1].Layer > LayerDefault {
+			list, err := k.Parse(text)
+			if err != nil {
+				return Value{}, errorf("%s: %v", l.Where, err)
+			}
+			l.value = slices.Concat(found[len(found)-1].value.([]string), list.([]string))
+		}
+		found = append(found, l)
+	}
 
 	// The layers meet in koanf, lowest first; the last that sets the key holds.
 	merged := koanf.New("\x00")
@@ -336,7 +353,7 @@ func (c *Config) projectMay(k Key, p layered, below []layered, overridden bool, 
 		return true
 	}
 	switch {
-	case k.Scope == ScopeFreeLower || k.Scope == ScopeFreeTrue:
+	case k.Scope == ScopeFreeLower || k.Scope == ScopeFreeTrue || k.Scope == ScopeFreeStricter:
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: a project may only make %s stricter; ignored", p.Where, k.Name))
 		return false
 	case trust == Trusted:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +15,13 @@ type Scope int
 
 // The scopes. "Free" ones hold even before the project is trusted.
 const (
-	ScopeUser      Scope = iota // never from a project file
-	ScopeTrust                  // once the project is trusted
-	ScopeFree                   // always
-	ScopeFreeTrue               // free to set true, otherwise the user's
-	ScopeFreeFalse              // free to set false, trust to set true
-	ScopeFreeLower              // free to lower, otherwise the user's
+	ScopeUser         Scope = iota // never from a project file
+	ScopeTrust                     // once the project is trusted
+	ScopeFree                      // always
+	ScopeFreeTrue                  // free to set true, otherwise the user's
+	ScopeFreeFalse                 // free to set false, trust to set true
+	ScopeFreeLower                 // free to lower, otherwise the user's
+	ScopeFreeStricter              // free to choose an earlier one of Enum, otherwise the user's
 )
 
 // A Kind is the type of a setting's value.
@@ -85,7 +87,12 @@ func Keys() []Key {
 		{Name: "run.output", Paths: []string{"run.output"}, Flag: "output", Default: "text", Enum: []string{"text", "json", "stream-json"}, Scope: ScopeUser, Help: "form of a headless run's output"},
 		{Name: "rubric.max_iterations", Paths: []string{"rubric.max_iterations"}, Env: []string{"TALKOPS_RUBRIC_MAX_ITERATIONS"}, Flag: "rubric-max-iterations", Kind: Int, Default: int64(3), Min: 1, Max: 20, Scope: ScopeFreeLower, Help: "gradings of a run with --rubric"},
 		{Name: "rubric.model", Paths: []string{"rubric.model"}, Env: []string{"TALKOPS_RUBRIC_MODEL"}, Flag: "rubric-model", Scope: ScopeTrust, Help: "the model that grades, as provider:name; else the run's own"},
-		{Name: "approval.mode", Paths: []string{"approval.mode"}, Env: []string{"TALKOPS_APPROVAL_MODE"}, Enum: []string{"manual", "yolo"}, Scope: ScopeUser, Help: "who decides about tool calls"},
+		{Name: "approval.mode", Paths: []string{"approval.mode"}, Env: []string{"TALKOPS_APPROVAL_MODE"}, Flag: "approval-mode", Enum: []string{"plan", "manual", "smart", "yolo"}, Scope: ScopeFreeStricter, Help: "who decides about tool calls"},
+		{Name: "approval.allow", Paths: []string{"approval.allow"}, Flag: "allow", Kind: List, Scope: ScopeUser, Help: "never ask for calls of this rule, as in: terraform plan *"},
+		{Name: "approval.ask", Paths: []string{"approval.ask"}, Kind: List, Scope: ScopeFree, Joins: true, Help: "always ask for calls of this rule"},
+		{Name: "approval.deny", Paths: []string{"approval.deny"}, Flag: "deny", Kind: List, Scope: ScopeFree, Joins: true, Help: "never run calls of this rule"},
+		{Name: "approval.environment", Paths: []string{"approval.environment"}, Env: []string{"TALKOPS_ENV"}, Enum: []string{"production", "development"}, Scope: ScopeFreeStricter, Help: "what the commands act on; production makes --smart stricter"},
+		{Name: "approval.production", Paths: []string{"approval.production"}, Kind: List, Default: []string{"prod", "prod-*", "*-prod", "*production*"}, Scope: ScopeFree, Joins: true, Help: "names of clusters, contexts, profiles and workspaces that are production"},
 	}
 }
 
@@ -242,6 +249,12 @@ func (k Key) narrows(v, old any) bool {
 		return v == false
 	case ScopeFreeLower:
 		return old == nil || less(v, old)
+	case ScopeFreeStricter:
+		// Without a choice of the user the mildest default would hold.
+		now, _ := v.(string)
+		before, _ := old.(string)
+		at := slices.Index(k.Enum, now)
+		return before == "" && at < len(k.Enum)-2 || before == "" && at == 0 || before != "" && at <= slices.Index(k.Enum, before)
 	}
 	return false
 }

@@ -141,7 +141,10 @@ func (c *Config) fill(src Sources) error {
 	cost, _ := c.Value("run.max_cost_usd").Value.(float64)
 	c.Run = Run{int(c.whole("run.max_turns")), c.span("run.timeout"), cost, c.text("run.output")}
 	c.Rubric = Rubric{int(c.whole("rubric.max_iterations")), c.text("rubric.model")}
-	c.Yolo = c.text("approval.mode") == "yolo"
+	c.Approval = Approval{
+		Mode: c.text("approval.mode"), Allow: c.words("approval.allow"), Ask: c.words("approval.ask"), Deny: c.words("approval.deny"),
+		Environment: c.text("approval.environment"), Production: c.words("approval.production"),
+	}
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (p *Printer) Event(e agent.Event) {
 			p.line("  exit %d in %s", e.Exit, short(e.Took))
 		}
 	case agent.Refused:
-		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path), 120), oneLine(e.Reason, 300))
+		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path), 120), oneLine(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
 	case rubric.Started:
 		p.line("grading %d/%d", e.Grading, e.Of)
 	case rubric.Ended:

@@ -78,7 +78,7 @@ const (
 )
 
 func loop(work, grade *script) *rubric.Loop {
-	return &rubric.Loop{Rubric: "The tests pass.", Agent: &agent.Agent{Model: work, Approver: approval.Unattended{Yolo: true}}, Grader: grade}
+	return &rubric.Loop{Rubric: "The tests pass.", Agent: &agent.Agent{Model: work, Approver: approval.Policy{Mode: approval.Yolo}}, Grader: grade}
 }
 
 func TestLoop(t *testing.T) {

@@ -1,11 +1,12 @@
-// Drives the emulated Daytona with the vendor's own client. The address and key
-// come from DAYTONA_CHECK_URL and DAYTONA_CHECK_KEY.
+// Drives the emulated Daytona with the vendor's own client.
 import { Daytona } from "@daytona/sdk";
 import assert from "node:assert/strict";
 
+const emulator = JSON.parse(process.env.EMULATOR);
+
 const daytona = new Daytona({
-  apiKey: process.env.DAYTONA_CHECK_KEY,
-  apiUrl: process.env.DAYTONA_CHECK_URL,
+  apiKey: emulator.key,
+  apiUrl: emulator.url,
   target: "us",
   useDeprecatedPolling: true,
 });
@@ -174,7 +175,7 @@ await check("stop and start", async () => {
 
 await check("a wrong key is refused", () =>
   assert.rejects(
-    new Daytona({ apiKey: "wrong", apiUrl: process.env.DAYTONA_CHECK_URL, useDeprecatedPolling: true }).get(sandbox.id),
+    new Daytona({ apiKey: "wrong", apiUrl: emulator.url, useDeprecatedPolling: true }).get(sandbox.id),
   ),
 );
 

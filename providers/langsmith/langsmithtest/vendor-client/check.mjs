@@ -1,16 +1,16 @@
-// Drives the emulated LangSmith with the vendor's own client. The address and
-// key come from LANGSMITH_CHECK_URL and LANGSMITH_CHECK_KEY.
+// Drives the emulated LangSmith with the vendor's own client.
 import assert from "node:assert/strict";
 
-process.env.LANGSMITH_ENDPOINT = process.env.LANGSMITH_CHECK_URL;
-process.env.LANGSMITH_API_KEY = process.env.LANGSMITH_CHECK_KEY;
+const emulator = JSON.parse(process.env.EMULATOR);
+process.env.LANGSMITH_ENDPOINT = emulator.url;
+process.env.LANGSMITH_API_KEY = emulator.key;
 process.env.LANGSMITH_TRACING = "false";
 const { SandboxClient } = await import("langsmith/sandbox");
 const { Langsmith } = await import("langsmith/client.js");
 
 const client = new SandboxClient();
-const old = new SandboxClient({ apiEndpoint: `${process.env.LANGSMITH_CHECK_URL}/v2/sandboxes` });
-const rest = new Langsmith({ apiKey: process.env.LANGSMITH_CHECK_KEY, baseURL: process.env.LANGSMITH_CHECK_URL });
+const old = new SandboxClient({ apiEndpoint: `${emulator.url}/v2/sandboxes` });
+const rest = new Langsmith({ apiKey: emulator.key, baseURL: emulator.url });
 
 let passed = 0;
 let failed = 0;

@@ -1,11 +1,15 @@
-// Drives the emulated Modal with the vendor's own client. The address comes from
-// MODAL_SERVER_URL, the token from MODAL_CHECK_ID and MODAL_CHECK_SECRET.
-import { ModalClient } from "modal";
+// Drives the emulated Modal with the vendor's own client, which takes the address
+// from the environment.
 import assert from "node:assert/strict";
 
+const emulator = JSON.parse(process.env.EMULATOR);
+process.env.MODAL_SERVER_URL = emulator.url;
+process.env.MODAL_CONFIG_PATH = "none.toml";
+const { ModalClient } = await import("modal");
+
 const modal = new ModalClient({
-  tokenId: process.env.MODAL_CHECK_ID,
-  tokenSecret: process.env.MODAL_CHECK_SECRET,
+  tokenId: emulator.id,
+  tokenSecret: emulator.secret,
   logger: { debug() {}, info() {}, warn() {}, error() {} },
 });
 

@@ -1,10 +1,9 @@
 // Drives the emulated Runloop with the vendor's own client, over HTTP/2 and over
-// HTTP/1.1. The address and key come from RUNLOOP_CHECK_URL and RUNLOOP_CHECK_KEY.
+// HTTP/1.1.
 import { RunloopSDK, toFile } from "@runloop/api-client";
 import assert from "node:assert/strict";
 
-const baseURL = process.env.RUNLOOP_CHECK_URL;
-const bearerToken = process.env.RUNLOOP_CHECK_KEY;
+const { url: baseURL, key: bearerToken } = JSON.parse(process.env.EMULATOR);
 
 let passed = 0;
 let failed = 0;

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Drives the emulated Modal with the vendor's own client, which npm installs
-# into a temporary directory. Needs go, node and npm.
+# Drives an emulated service with the vendor's own client: vendor-client.sh NAME.
+# npm installs the client, pinned in providers/NAME/NAMEtest/vendor-client, into a
+# temporary directory; its check.mjs finds the service's address and keys, as
+# serve prints them, in the variable EMULATOR. Needs go, node and npm.
 set -eu
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/../../$1/$1test"
 here=$PWD
 tmp=$(mktemp -d)
 server=
@@ -15,9 +17,10 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-cp package.json check.mjs "$tmp"
+echo "$1: $(sed -n 's/^ *"\(.*\)": "\([0-9.]*\)",*$/\1 \2/p' vendor-client/package.json | paste -sd, -)"
+cp vendor-client/* "$tmp"
 (cd "$tmp" && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error >&2)
-(cd "$here/../serve" && go build -o "$tmp/serve" .)
+(cd "$here/serve" && go build -o "$tmp/serve" .)
 
 # The server lives as long as its standard input is open.
 mkfifo "$tmp/stdin"
@@ -30,10 +33,7 @@ until [ -s "$tmp/address" ]; do
 	[ $n -lt 100 ] || { echo "the emulator did not start" >&2; exit 1; }
 	sleep 0.1
 done
-MODAL_SERVER_URL=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$tmp/address")
-MODAL_CHECK_ID=$(sed -n 's/.*"id":"\([^"]*\)".*/\1/p' "$tmp/address")
-MODAL_CHECK_SECRET=$(sed -n 's/.*"secret":"\([^"]*\)".*/\1/p' "$tmp/address")
-MODAL_CONFIG_PATH=$tmp/none.toml
-export MODAL_SERVER_URL MODAL_CHECK_ID MODAL_CHECK_SECRET MODAL_CONFIG_PATH
+EMULATOR=$(cat "$tmp/address")
+export EMULATOR
 cd "$tmp"
 node check.mjs 3>&-

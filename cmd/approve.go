@@ -1,0 +1,203 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// approveCommand tells what would be decided about a command.
+func (a *app) approveCommand(flags *given) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "approve -- COMMAND",
+		Short: "Say whether a command would be allowed, and why; nothing is run",
+		Long: `Approve judges a command as a headless run would, with your rules and settings: on this
+computer, or with --sandbox in a fresh machine. It ends with 0 if the command would run
+and with 4 if not.`,
+		Example: "  talkops approve -- 'terraform plan | tee plan.txt'\n  talkops approve --sandbox daytona -- rm -rf node_modules",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || strings.TrimSpace(strings.Join(args, " ")) == "" {
+				return &usageError{"give a command after --, as in: talkops approve -- 'rm -rf build'"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := a.loadFor(c, flags)
+			if err != nil {
+				return err
+			}
+			p := a.providers.Find(cfg.Sandbox.Provider)
+			if p == nil {
+				return config.Unknown(cfg.Sandbox.Provider, a.providers.Names(), cfg.Value("sandbox.provider").Origin.Where, a.home)
+			}
+			mode, err := f.mode(cfg)
+			if err != nil {
+				return err
+			}
+			if mode == "" {
+				mode = approval.Smart
+			}
+			d := p.Describe()
+			place := approval.Place{Provider: d.Name, Host: d.Features.Host, Disposable: !d.Features.Host && cfg.Sandbox.ID == "" && !cfg.Sandbox.Keep && len(cfg.Sandbox.Env) == 0}
+			dir := d.Dir
+			if place.Host {
+				dir = a.dir
+			}
+			if _, err := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny); err != nil {
+				return &usageError{err.Error()}
+			}
+			line := strings.Join(args, " ")
+			policy := a.policy(cfg, mode, place, dir, "")
+			decision, err := policy.Approve(c.Context(), approval.Request{
+				Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: dir}, Place: place,
+			})
+			if err != nil {
+				return err
+			}
+			verdict := "allow"
+			switch {
+			case decision.Kind == approval.ByPolicy:
+				verdict = "deny"
+			case !decision.Allow:
+				verdict = "ask"
+			}
+			where := "on this computer"
+			if !place.Host {
+				where = "in a sandbox of " + d.Name
+			}
+			fmt.Fprintf(a.streams.Out, "%s  %s, %s, mode %s: %s\n", verdict, tierOf(decision), where, mode, headless.Clean(decision.Reason))
+			if part := strings.TrimSpace(decision.Part); part != "" && part != line {
+				fmt.Fprintf(a.streams.Out, "  because of: %s\n", headless.Clean(part))
+			}
+			if !decision.Allow {
+				return &exitStatus{exitRefused}
+			}
+			return nil
+		},
+	}
+	flags.declare(c.Flags(), "approval-mode", "allow", "deny")
+	c.Flags().BoolVar(&f.smart, "smart", false, "judge as with --smart (the default here)")
+	c.Flags().BoolVarP(&f.yolo, "yolo", "y", false, "judge as with --yolo")
+	return c
+}
+
+func tierOf(d approval.Decision) string {
+	if d.Tier == "" {
+		return string(approval.T0)
+	}
+	return string(d.Tier)
+}
+
+// mode is the approval mode that was chosen, or empty.
+func (f runFlags) mode(cfg *config.Config) (approval.Mode, error) {
+	set := cfg.Value("approval.mode")
+	chosen := approval.Mode("")
+	if set.Origin.Layer == config.LayerFlag {
+		chosen = approval.Mode(cfg.Approval.Mode)
+	}
+	for _, flag := range []struct {
+		given bool
+		mode  approval.Mode
+	}{{f.smart, approval.Smart}, {f.yolo, approval.Yolo}} {
+		if !flag.given {
+			continue
+		}
+		if chosen != "" && chosen != flag.mode {
+			return "", &usageError{"--smart, --yolo and --approval-mode: choose one approval mode"}
+		}
+		chosen = flag.mode
+	}
+	if chosen == "" {
+		chosen = approval.Mode(cfg.Approval.Mode)
+	}
+	return chosen, nil
+}
+
+// policy decides about tool calls in a run without a person. Without a mode the
+// place chooses it. Dir is the working directory of the sandbox, logs a directory
+// on this computer that may be read.
+func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Place, dir, logs string) approval.Policy {
+	if mode == "" {
+		mode = approval.Manual
+		if place.Disposable {
+			mode = approval.Smart
+		}
+	}
+	rules, _ := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny) // checked before
+	p := approval.Policy{
+		Mode: mode, Rules: rules, Environment: cfg.Approval.Environment, Production: cfg.Approval.Production,
+		Context: approval.Context{Place: place, Dir: dir, Workspace: dir},
+	}
+	if !place.Host {
+		return p
+	}
+	p.Context.Workspace = real(cfg.Root)
+	p.Context.Home, _ = a.env("HOME")
+	p.Context.Own, p.Context.Real, p.Context.GitRuns = a.home, real, gitRuns
+	if logs != "" {
+		p.Context.Logs = real(logs)
+	}
+	for _, name := range []string{"AWS_PROFILE", "TF_WORKSPACE"} {
+		if v, _ := a.env(name); v != "" && p.Environment == "" && p.Names(v) {
+			p.Environment = approval.Production
+		}
+	}
+	return p
+}
+
+// real resolves the links in an absolute path as far as it exists.
+func real(name string) string {
+	rest := ""
+	for at := filepath.Clean(name); ; at = filepath.Dir(at) {
+		if r, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(r, rest)
+		}
+		if at == filepath.Dir(at) {
+			return name
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// gitRuns reports whether git's configuration for a directory, the user's own left
+// aside, names programs that git would run.
+func gitRuns(dir string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "--no-pager", "-C", dir, "config", "--local", "--includes", "--name-only", "--list")
+	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat")
+	out, err := cmd.Output()
+	if err != nil {
+		return false // no repository
+	}
+	for name := range strings.Lines(string(out)) {
+		name = strings.ToLower(strings.TrimSpace(name))
+		section, _, _ := strings.Cut(name, ".")
+		last := name[strings.LastIndex(name, ".")+1:]
+		switch section {
+		case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer":
+			return true
+		case "core":
+			switch last {
+			case "fsmonitor", "pager", "hookspath", "sshcommand", "editor", "askpass", "gitproxy", "attributesfile", "worktree", "alternaterefscommand":
+				return true
+			}
+		case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
+			switch last {
+			case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "insteadof", "pushinsteadof", "allow", "browser":
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,184 @@
+package approval
+
+import (
+	"slices"
+	"strings"
+)
+
+// git judges git by its own grammar.
+func (c *command) git(args []word) {
+	i := 0
+	for ; i < len(args); i++ {
+		a := args[i]
+		if !a.static {
+			c.find(TX, "does not say what git does")
+			return
+		}
+		switch {
+		case a.text == "-c", a.text == "--config-env", strings.HasPrefix(a.text, "-c") && len(a.text) > 2 && !strings.HasPrefix(a.text, "--"),
+			strings.HasPrefix(a.text, "--config-env="), strings.HasPrefix(a.text, "--exec-path="):
+			c.find(TX, "git is told by -c what programs to run")
+			return
+		case a.text == "-C":
+			if i++; i < len(args) {
+				inner := c.child()
+				inner.enter(args[i])
+				if !inner.inWorkspace() {
+					c.find(T3, "works in a repository that was not read")
+				}
+				c = inner
+			}
+			continue
+		case a.text == "--git-dir", a.text == "--work-tree", a.text == "--namespace", strings.HasPrefix(a.text, "--git-dir="), strings.HasPrefix(a.text, "--work-tree="):
+			c.find(T3, "works in a repository that was not read")
+			if !strings.Contains(a.text, "=") {
+				i++
+			}
+			continue
+		case a.text == "--version", a.text == "--help", a.text == "--html-path", a.text == "--exec-path":
+			c.find(T0, "looks")
+			return
+		case strings.HasPrefix(a.text, "-"):
+			continue
+		}
+		break
+	}
+	if i >= len(args) {
+		c.find(T0, "looks")
+		return
+	}
+	verb, rest := args[i].text, args[i+1:]
+	all := texts(rest)
+	o := split(rest)
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(rest, func(w word) bool {
+			for _, n := range names {
+				if w.static && (w.text == n || strings.HasPrefix(w.text, n+"=")) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	first := ""
+	if len(o.operands) > 0 && o.operands[0].static {
+		first = o.operands[0].text
+	}
+	looks := func() {
+		for _, w := range o.operands {
+			if !w.static && !w.input {
+				// It may be an option.
+				if o.hidden && !slices.ContainsFunc(rest, func(w word) bool { return w.text == "--" }) {
+					c.find(T3, "may do more than look")
+					return
+				}
+			}
+		}
+		switch {
+		case has("--ext-diff", "--textconv", "--output", "--open-files-in-pager", "-O"):
+			c.find(T3, "may run a program or write a file")
+		case c.gitRuns():
+			c.find(T3, "the repository's configuration may run programs")
+		default:
+			c.find(T0, "looks")
+		}
+	}
+	switch verb {
+	case "status", "log", "diff", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "describe", "shortlog", "rev-list", "cat-file", "name-rev", "merge-base", "show-ref", "for-each-ref", "grep", "whatchanged",
+		"diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "check-attr", "var", "version", "help", "range-diff", "cherry", "show-branch", "verify-pack", "fsck":
+		looks()
+	case "branch", "tag":
+		listing := []string{"-a", "-r", "-v", "-vv", "--list", "-l", "--all", "--remotes", "--verbose", "--show-current", "--contains", "--merged", "--no-merged", "--sort", "--format", "--points-at", "-n", "--no-color", "--color", "--column"}
+		if len(rest) == 0 || all != nil && o.only(append(listing, "-n1")...) && (len(o.operands) == 0 || has("--list", "-l", "--contains", "--merged", "--no-merged", "--points-at", "--sort", "--format")) {
+			looks()
+			return
+		}
+		c.find(T3, "changes the repository")
+	case "remote":
+		if all != nil && (len(o.operands) == 0 || first == "show" && !has("-n") || first == "get-url") {
+			if first == "show" {
+				c.find(T3n, "reads the network")
+				return
+			}
+			looks()
+			return
+		}
+		c.find(T4, "changes where the repository is pushed")
+	case "reflog", "stash", "worktree", "notes", "bundle", "submodule", "bisect", "sparse-checkout":
+		if all != nil && (verb == "reflog" && (first == "" || first == "show") || (verb == "stash" || verb == "worktree" || verb == "notes" || verb == "sparse-checkout") && (first == "list" || first == "show") || verb == "submodule" && first == "status") {
+			looks()
+			return
+		}
+		if verb == "stash" && (first == "drop" || first == "clear") {
+			c.find(T2d, "throws work away")
+			return
+		}
+		c.find(T3, "changes the repository, or runs what its configuration says")
+	case "config":
+		if all != nil && (has("--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin") || first == "get" || first == "list") && !has("--unset", "--add", "--replace-all", "--edit", "-e") {
+			looks()
+			return
+		}
+		c.find(TX, "changes what programs git runs")
+	case "add":
+		if c.gitRuns() {
+			c.find(T3, "the repository's configuration may run programs")
+			return
+		}
+		c.find(T2, "changes the index")
+	case "clean":
+		if has("-n", "--dry-run") {
+			looks()
+			return
+		}
+		c.find(T2d, "deletes files that git does not keep")
+	case "reset", "restore", "rm", "mv":
+		c.find(T2d, "throws local work away")
+	case "checkout", "switch":
+		if has("--", ".", "-f", "--force", "--discard-changes") {
+			c.find(T2d, "throws local work away")
+		}
+		c.find(T3, "runs hooks and changes files")
+	case "filter-branch", "filter-repo", "gc", "prune", "update-ref", "replace":
+		c.find(T2d, "rewrites the repository's history")
+		c.find(T3, "changes the repository")
+	case "fetch", "pull", "clone", "ls-remote", "archive":
+		for _, w := range o.operands {
+			if w.static && (strings.HasPrefix(w.text, "ext::") || strings.HasPrefix(w.text, "fd::")) {
+				c.find(TX, "runs a program that an address names")
+			}
+		}
+		if has("--upload-pack", "-u", "--exec", "--template", "--config", "-c") {
+			c.find(TX, "runs a program that an option names")
+		}
+		if verb == "archive" && !has("--remote") {
+			c.find(T2, "packs the repository")
+			return
+		}
+		c.find(T3n, "reads the network")
+		if verb == "pull" {
+			c.find(T3, "runs hooks and changes files")
+		}
+	case "push", "send-email", "request-pull", "svn", "p4", "credential", "daemon", "http-push", "send-pack", "remote-https":
+		c.sends = true
+		c.find(T4, "leaves this machine")
+	case "commit", "merge", "rebase", "cherry-pick", "revert", "am", "apply", "init", "hook", "maintenance", "difftool", "mergetool", "instaweb", "gui", "citool":
+		c.find(T3, "runs hooks or programs, and changes the repository")
+	default:
+		c.find(T3, "may be an alias for anything")
+	}
+}
+
+// inWorkspace reports whether every directory the shell may be in is in the workspace.
+func (c *command) inWorkspace() bool {
+	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(d string) bool { return !below(c.Workspace, d) })
+}
+
+// gitRuns reports whether git may run programs that the repository names. In a
+// machine of the session's own that stays inside.
+func (c *command) gitRuns() bool {
+	if c.GitRuns == nil || c.Place.Disposable {
+		return false
+	}
+	return c.dirs == nil || slices.ContainsFunc(c.dirs, c.GitRuns)
+}

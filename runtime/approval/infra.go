@@ -1,0 +1,586 @@
+package approval
+
+import (
+	"slices"
+	"strings"
+)
+
+// positional returns the words of a command that are no options, in order, with
+// the options that take a value known. It reports false where a word that is not
+// known may be an option or a verb.
+func positional(args []word, valued ...string) (words []string, ok bool) {
+	ok = true
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.static:
+			if len(words) < 2 {
+				ok = false
+			}
+			words = append(words, "")
+		case a.text == "--":
+			for _, w := range args[i+1:] {
+				words = append(words, w.text)
+			}
+			return words, ok
+		case strings.HasPrefix(a.text, "-"):
+			if name, _, has := strings.Cut(a.text, "="); !has && slices.Contains(valued, name) {
+				i++
+			}
+		default:
+			words = append(words, a.text)
+		}
+	}
+	return words, ok
+}
+
+func at(words []string, i int) string {
+	if i >= 0 && i < len(words) {
+		return words[i]
+	}
+	return ""
+}
+
+// flagged reports whether one of the options is among args, alone or with a value.
+func flagged(args []word, names ...string) bool {
+	return slices.ContainsFunc(args, func(w word) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return w.text == n || strings.HasPrefix(w.text, n+"=") })
+	})
+}
+
+// infrastructure judges the tools that act on what is shared.
+func (c *command) infrastructure(name string, args []word) {
+	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help"}, args[0].text) {
+		c.find(T0, "looks")
+		return
+	}
+	switch name {
+	case "terraform", "tofu":
+		c.terraform(args, false)
+	case "terragrunt":
+		c.terraform(args, true)
+	case "kubectl", "oc", "k":
+		c.kubectl(args)
+	case "helm":
+		c.helm(args)
+	case "aws":
+		c.aws(args)
+	case "gcloud":
+		c.gcloud(args)
+	case "az":
+		c.az(args)
+	case "ansible", "ansible-playbook", "ansible-console", "ansible-pull":
+		if flagged(args, "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags") {
+			c.find(T3, "loads code of the workspace")
+			return
+		}
+		c.find(T4, "acts on other machines")
+	case "ansible-inventory", "ansible-doc", "ansible-config":
+		c.find(T3, "loads code of the workspace")
+	case "ansible-galaxy":
+		words, _ := positional(args)
+		if slices.Contains([]string{"publish", "delete", "setup", "import"}, at(words, 1)) {
+			c.find(T4, "publishes")
+			return
+		}
+		c.find(T3, "installs code")
+	case "ansible-vault":
+		c.secrets = true
+		c.find(T1s, "reads or writes secrets")
+		c.find(T3, "changes secrets")
+	case "docker", "podman", "nerdctl", "docker-compose", "buildah":
+		c.docker(name, args)
+	case "skopeo", "crane", "cosign":
+		words, ok := positional(args)
+		if ok && slices.Contains([]string{"inspect", "list-tags", "ls", "manifest", "digest", "config", "verify", "tree", "catalog"}, at(words, 0)) {
+			c.find(T3n, "reads a registry")
+			return
+		}
+		c.find(T4, "publishes")
+	case "gh", "glab":
+		c.forge(args)
+	case "psql", "pg_dump", "pg_restore", "mysql", "mariadb", "mysqldump", "mongo", "mongosh", "mongodump", "redis-cli", "sqlite3", "clickhouse-client", "cqlsh":
+		c.database(name, args)
+	case "kustomize":
+		words, ok := positional(args)
+		if ok && at(words, 0) == "build" && !flagged(args, "--enable-helm", "--enable-exec", "--enable-alpha-plugins", "--load-restrictor") {
+			c.find(T3, "loads configuration that may fetch and run more")
+			return
+		}
+		c.find(T3, "changes configuration")
+	case "packer":
+		words, ok := positional(args)
+		if ok && slices.Contains([]string{"validate", "fmt", "inspect", "init", "hcl2_upgrade"}, at(words, 0)) {
+			c.find(T3, "loads plug-ins of the workspace")
+			return
+		}
+		c.find(T4, "acts on shared infrastructure")
+	case "gpg", "age", "sops", "op", "vault", "kubeseal":
+		c.secrets = true
+		c.find(T1s, "reads secrets", store)
+		words, ok := positional(args)
+		if name == "vault" && !(ok && slices.Contains([]string{"read", "status", "list", "kv", "version"}, at(words, 0)) && !slices.Contains([]string{"put", "delete", "destroy", "patch", "undelete", "metadata"}, at(words, 1))) {
+			c.find(T4, "acts on a store of secrets")
+		}
+	case "minikube", "kind", "k3d", "vagrant":
+		c.find(T3, "changes the machine", machine)
+	case "kubectx", "kubens":
+		if len(args) == 0 {
+			c.find(T1, "reads")
+			return
+		}
+		c.find(T4, "chooses another cluster")
+	case "stern":
+		c.find(T1, "reads logs")
+	case "pulumi", "cdk", "sam", "serverless", "sls", "helmfile", "skaffold", "tilt":
+		words, ok := positional(args)
+		if ok && slices.Contains([]string{"preview", "diff", "synth", "list", "ls", "validate", "build", "lint", "template", "print", "render"}, at(words, 0)) {
+			c.find(T3, "runs project code")
+			return
+		}
+		c.find(T4, "acts on shared infrastructure")
+	default:
+		words, ok := positional(args)
+		if ok && slices.Contains([]string{"status", "list", "ls", "get", "describe", "logs"}, at(words, len(words)-1)) || ok && slices.Contains([]string{"status", "list", "ls", "get", "logs", "version"}, at(words, 0)) {
+			c.find(T1, "reads")
+			return
+		}
+		c.find(T4, "acts on shared infrastructure")
+	}
+}
+
+func (c *command) terraform(args []word, grunt bool) {
+	// Its options have one dash and keep their value in the same word.
+	words, ok := positional(args, "-target", "-var", "-var-file", "-out", "-state", "-backend-config", "-replace", "--terragrunt-working-dir", "--terragrunt-config", "--working-dir", "--queue-include-dir")
+	if !ok {
+		c.find(TX, "does not say what terraform does")
+		return
+	}
+	acts := []string{"apply", "destroy", "import", "taint", "untaint", "force-unlock", "login", "logout", "refresh", "push", "rm", "mv", "replace-provider", "new", "delete"}
+	if grunt {
+		switch {
+		case slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains([]string{"apply", "destroy", "import", "taint", "untaint", "force-unlock", "refresh", "push", "rm", "mv", "apply-all", "destroy-all", "new", "delete", "replace-provider"}, w)
+		}):
+			c.find(T4, "acts on shared infrastructure")
+		case at(words, 0) == "version":
+			c.find(T0, "looks")
+		case slices.Contains(words, "output") && flagged(args, "-json", "-raw"), slices.Contains(words, "pull"):
+			c.find(T1s, "shows secrets of the state", store)
+			c.find(T3, "loads plug-ins and modules of the workspace")
+		default:
+			c.find(T3, "loads plug-ins and modules of the workspace")
+		}
+		return
+	}
+	verb, sub := at(words, 0), at(words, 1)
+	switch verb {
+	case "":
+		c.find(T0, "looks")
+	case "version":
+		c.find(T0, "looks")
+	case "fmt":
+		if flagged(args, "-check") || flagged(args, "-write") && !flagged(args, "-write=true") {
+			c.find(T0, "looks")
+			return
+		}
+		c.find(T2, "formats files")
+	case "output":
+		if flagged(args, "-json", "-raw", "--json", "--raw") {
+			c.find(T1s, "shows secrets of the state", store)
+			return
+		}
+		c.find(T1, "reads the state")
+	case "state":
+		switch sub {
+		case "list":
+			c.find(T1, "reads the state")
+		case "pull":
+			c.find(T1s, "shows secrets of the state", store)
+		case "show":
+			c.find(T1s, "shows secrets of the state", store)
+			c.find(T3, "loads plug-ins and modules of the workspace")
+		default:
+			c.find(T4, "changes shared state")
+		}
+	case "workspace":
+		switch sub {
+		case "list", "show":
+			c.find(T1, "reads the state")
+		case "select":
+			c.find(T3, "chooses another workspace")
+		default:
+			c.find(T4, "changes shared state")
+		}
+	case "validate", "plan", "init", "get", "graph", "providers", "show", "test", "console", "modules", "metadata":
+		if verb == "plan" && flagged(args, "-destroy", "-refresh-only") || verb == "init" && flagged(args, "-migrate-state", "-force-copy") {
+			if verb == "init" {
+				c.find(T4, "moves shared state")
+				return
+			}
+		}
+		for _, w := range args {
+			if value, is := strings.CutPrefix(w.text, "-out="); is {
+				c.written(literal(value))
+			}
+		}
+		c.find(T3, "loads plug-ins and modules of the workspace")
+	default:
+		if slices.Contains(acts, verb) {
+			c.find(T4, "acts on shared infrastructure")
+			return
+		}
+		c.find(T4, "does what is not known to terraform's table")
+	}
+}
+
+var kubeValued = []string{"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "--user", "-s", "--server", "--token", "--as", "--as-group", "--request-timeout", "-o", "--output", "-l", "--selector", "-f", "--filename", "-k", "--kustomize", "--field-selector",
+	"-c", "--container", "--tail", "--since", "--since-time", "--sort-by", "--template", "-L", "--label-columns", "--certificate-authority", "--client-key", "--client-certificate", "--tls-server-name", "--cache-dir", "--profile", "-v", "--v", "--raw", "--chunk-size", "-p", "--patch", "--type", "--image", "--replicas", "--for", "--timeout", "--to-revision", "--revision", "--dry-run"}
+
+func (c *command) kubectl(args []word) {
+	valued := slices.DeleteFunc(slices.Clone(kubeValued), func(s string) bool { return s == "--dry-run" || s == "-p" })
+	words, ok := positional(args, valued...)
+	if !ok {
+		c.find(TX, "does not say what kubectl does")
+		return
+	}
+	for i, w := range args {
+		value, has := strings.CutPrefix(w.text, "--kubeconfig=")
+		if w.text == "--kubeconfig" && i+1 < len(args) {
+			value, has = args[i+1].text, true
+		}
+		if has {
+			if places, known := c.places(literal(value)); !known || slices.ContainsFunc(places, func(p string) bool { return below(c.Workspace, p) }) {
+				c.find(T3, "loads a configuration that may run programs")
+			}
+		}
+	}
+	if flagged(args, "-s", "--server", "--token", "--as", "--insecure-skip-tls-verify") {
+		c.find(T4, "talks to another cluster or as somebody else")
+	}
+	verb, sub := at(words, 0), at(words, 1)
+	secret := func() bool {
+		for _, w := range words[1:] {
+			for part := range strings.SplitSeq(strings.ToLower(w), ",") {
+				kind, _, _ := strings.Cut(part, "/")
+				kind, _, _ = strings.Cut(kind, ".")
+				if kind == "secret" || kind == "secrets" || kind == "sealedsecret" || kind == "sealedsecrets" || w == "" {
+					return true
+				}
+			}
+		}
+		return flagged(args, "--raw", "-f", "--filename", "-k") && verb == "get"
+	}
+	switch verb {
+	case "":
+		c.find(T0, "looks")
+	case "get", "describe", "events":
+		if secret() {
+			c.secrets = true
+			c.find(T1s, "shows secrets of a cluster", store)
+			return
+		}
+		c.find(T1, "reads a cluster")
+	case "logs", "top", "explain", "version", "api-resources", "api-versions", "cluster-info", "options", "completion", "wait":
+		if verb == "cluster-info" && sub == "dump" && flagged(args, "--output-directory") {
+			c.find(T2, "writes files")
+		}
+		c.find(T1, "reads a cluster")
+	case "diff":
+		c.find(T1, "reads a cluster")
+	case "auth":
+		if sub == "can-i" || sub == "whoami" {
+			c.find(T1, "reads a cluster")
+			return
+		}
+		c.find(T4, "acts on a cluster")
+	case "rollout":
+		if sub == "status" || sub == "history" {
+			c.find(T1, "reads a cluster")
+			return
+		}
+		c.find(T4, "acts on a cluster")
+	case "config":
+		switch sub {
+		case "view":
+			if flagged(args, "--raw", "--flatten") {
+				c.secrets = true
+				c.find(T1s, "shows credentials of clusters")
+				return
+			}
+			c.find(T1, "reads")
+		case "current-context", "get-contexts", "get-clusters", "get-users":
+			c.find(T1, "reads")
+		default:
+			c.find(T4, "chooses another cluster")
+		}
+	case "apply", "create", "delete", "replace", "patch", "label", "annotate", "scale", "set", "run", "expose", "autoscale":
+		client := slices.ContainsFunc(args, func(w word) bool { return w.static && w.text == "--dry-run=client" })
+		if client && verb != "delete" && verb != "patch" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
+			c.find(T0, "sends nothing")
+			return
+		}
+		c.find(T4, "acts on a cluster")
+	default:
+		c.find(T4, "acts on a cluster")
+	}
+}
+
+func (c *command) helm(args []word) {
+	words, ok := positional(args, "-n", "--namespace", "--kube-context", "--kubeconfig", "-f", "--values", "--set", "--set-string", "--set-file", "--set-json", "--version", "-o", "--output", "--repo", "--revision", "--kube-apiserver", "--kube-token", "--registry-config", "--repository-cache", "--repository-config", "--timeout", "--output-dir", "--show-only", "-s", "--post-renderer", "--max", "--filter", "-l", "--selector")
+	if !ok {
+		c.find(TX, "does not say what helm does")
+		return
+	}
+	if flagged(args, "--post-renderer", "--post-renderer-args") {
+		c.find(T3, "runs a program on what it renders")
+	}
+	if flagged(args, "--output-dir") {
+		c.find(T2, "writes files")
+	}
+	verb, sub := at(words, 0), at(words, 1)
+	switch verb {
+	case "", "version", "env", "lint", "completion":
+		c.find(T0, "looks")
+	case "template":
+		if flagged(args, "--validate", "--repo") || strings.Contains(strings.Join(words, " "), "oci:") {
+			c.find(T3n, "reads the network")
+			return
+		}
+		c.find(T0, "renders")
+	case "list", "ls", "status", "history", "show", "inspect", "search":
+		c.find(T1, "reads a cluster")
+	case "get":
+		if sub == "notes" || sub == "metadata" {
+			c.find(T1, "reads a cluster")
+			return
+		}
+		c.secrets = true
+		c.find(T1s, "shows values that may be secret", store)
+	case "dependency", "dep", "dependencies", "repo", "pull", "fetch", "package", "create", "verify", "diff":
+		c.find(T3, "fetches or runs code")
+	case "plugin":
+		c.find(T3, "installs code")
+	case "install", "upgrade", "rollback", "uninstall", "delete", "push", "test", "registry":
+		c.find(T4, "acts on a cluster")
+	default:
+		c.find(T3, "runs a plug-in")
+	}
+}
+
+func (c *command) aws(args []word) {
+	words, ok := positional(args, "--region", "--profile", "--output", "--query", "--endpoint-url", "--color", "--ca-bundle", "--cli-read-timeout", "--cli-connect-timeout", "--cli-binary-format")
+	if !ok {
+		c.find(TX, "does not say what aws does")
+		return
+	}
+	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") {
+		c.find(T4, "talks to another service than AWS")
+		return
+	}
+	service, verb := at(words, 0), at(words, 1)
+	key := service + " " + verb
+	switch {
+	case service == "" || service == "help":
+		c.find(T0, "looks")
+	case key == "s3 ls", key == "sts get-caller-identity", key == "configure list", key == "configure list-profiles":
+		c.find(T1, "reads an account")
+	case slices.Contains([]string{"secretsmanager get-secret-value", "secretsmanager batch-get-secret-value", "ssm get-parameter", "ssm get-parameters", "ssm get-parameters-by-path", "ssm get-parameter-history", "sts get-session-token", "sts get-federation-token",
+		"ecr get-login-password", "ecr get-authorization-token", "ecr-public get-login-password", "ecr-public get-authorization-token", "eks get-token", "codeartifact get-authorization-token", "ec2 get-password-data", "lightsail get-instance-access-details", "iam get-credential-report",
+		"cognito-identity get-credentials-for-identity", "cognito-identity get-open-id-token", "sso get-role-credentials", "configure get", "configure export-credentials", "redshift get-cluster-credentials", "rds generate-db-auth-token", "kms decrypt", "lambda get-function", "lambda get-function-configuration",
+		"lambda list-functions", "ecs describe-task-definition", "ec2 describe-instance-attribute", "ec2 describe-launch-template-versions", "apprunner describe-service", "codebuild batch-get-projects", "appconfig get-configuration", "apigateway get-api-keys", "apigateway get-api-key", "iot describe-endpoint", "s3api get-object", "dynamodb get-item", "workspaces get-account"}, key):
+		c.secrets = true
+		c.find(T1s, "returns secrets or data of an account", store)
+	case service == "configure", service == "sso", service == "s3", service == "login":
+		c.find(T4, "acts on an account")
+	case strings.HasPrefix(verb, "describe-"), strings.HasPrefix(verb, "list-"), strings.HasPrefix(verb, "get-") && !strings.Contains(verb, "secret") && !strings.Contains(verb, "token") && !strings.Contains(verb, "password") && !strings.Contains(verb, "credential"), strings.HasPrefix(verb, "lookup-"):
+		for _, w := range words[2:] {
+			if service == "s3api" && w != "" {
+				c.find(T2, "writes a file")
+			}
+		}
+		c.find(T1, "reads an account")
+	case strings.HasPrefix(verb, "get-"):
+		c.secrets = true
+		c.find(T1s, "returns secrets of an account", store)
+	default:
+		c.find(T4, "acts on an account")
+	}
+}
+
+func (c *command) gcloud(args []word) {
+	words, ok := positional(args, "--project", "--account", "--zone", "--region", "--format", "--filter", "--configuration", "--limit", "--sort-by", "--verbosity", "--location", "--cluster", "--impersonate-service-account")
+	if !ok {
+		c.find(TX, "does not say what gcloud does")
+		return
+	}
+	all := " " + strings.Join(words, " ") + " "
+	switch {
+	case flagged(args, "--impersonate-service-account", "--flags-file", "--access-token-file"):
+		c.find(T4, "acts as somebody else")
+	case strings.Contains(all, " print-access-token ") || strings.Contains(all, " print-identity-token ") || strings.Contains(all, " secrets versions access ") || strings.Contains(all, " get-credentials ") || strings.Contains(all, " keys "):
+		c.secrets = true
+		c.find(T1s, "returns secrets of an account", store)
+	case len(words) == 0 || words[0] == "version" || words[0] == "info" || words[0] == "help":
+		c.find(T0, "looks")
+	default:
+		// The verb is the last word of the group; names follow it.
+		verbs := []string{"list", "describe", "get-iam-policy", "get-value", "read", "lookup"}
+		for i, w := range words {
+			if slices.Contains(verbs, w) && i > 0 && len(words)-i <= 2 && !slices.ContainsFunc(words[:i], acting) {
+				c.find(T1, "reads an account")
+				return
+			}
+		}
+		c.find(T4, "acts on an account")
+	}
+}
+
+// acting reports whether a word is a verb that changes something.
+func acting(w string) bool {
+	return slices.Contains([]string{"create", "delete", "update", "set", "add", "remove", "start", "stop", "reset", "deploy", "run", "ssh", "scp", "import", "export", "enable", "disable", "patch", "resize", "move", "attach", "detach", "submit", "execute", "call", "login", "revoke", "init"}, w)
+}
+
+func (c *command) az(args []word) {
+	words, ok := positional(args, "-g", "--resource-group", "-n", "--name", "--subscription", "-o", "--output", "--query", "-l", "--location", "--ids", "--vault-name", "--tenant")
+	if !ok {
+		c.find(TX, "does not say what az does")
+		return
+	}
+	all := " " + strings.Join(words, " ") + " "
+	verb := at(words, len(words)-1)
+	switch {
+	case len(words) == 0 || words[0] == "version":
+		c.find(T0, "looks")
+	case strings.Contains(all, " get-access-token ") || strings.Contains(all, " secret ") || strings.Contains(all, " keys ") || strings.Contains(all, "list-keys") || strings.Contains(all, "credential") || strings.Contains(all, "connection-string") || strings.Contains(all, "get-credentials"):
+		c.secrets = true
+		c.find(T1s, "returns secrets of an account", store)
+		if verb != "show" && verb != "list" && verb != "get-access-token" {
+			c.find(T4, "acts on an account")
+		}
+	case verb == "show" || verb == "list" || strings.HasPrefix(verb, "list-") || verb == "exists":
+		c.find(T1, "reads an account")
+	default:
+		c.find(T4, "acts on an account")
+	}
+}
+
+func (c *command) docker(name string, args []word) {
+	words, ok := positional(args, "-H", "--host", "-c", "--context", "--config", "-l", "--log-level", "-f", "--file", "-p", "--project-name", "--profile", "--project-directory", "--env-file", "--tlscacert", "--tlscert", "--tlskey")
+	if !ok {
+		c.find(T3, "does not say what it does with containers")
+		return
+	}
+	i := 0
+	for ; i < len(args) && args[i].static && strings.HasPrefix(args[i].text, "-"); i++ {
+		if text := args[i].text; text == "-H" || strings.HasPrefix(text, "-H") || strings.HasPrefix(text, "--host") || text == "-c" || strings.HasPrefix(text, "--context") || text == "--url" || text == "--remote" || text == "-r" {
+			if name != "docker-compose" {
+				c.find(T4, "talks to another machine")
+				return
+			}
+		}
+	}
+	verb, sub := at(words, 0), at(words, 1)
+	switch {
+	case slices.Contains([]string{"image", "container", "network", "volume", "system", "buildx", "manifest", "builder", "compose", "context", "plugin", "config", "secret", "service", "stack", "node", "swarm", "machine"}, verb):
+		switch {
+		case slices.Contains([]string{"ls", "list", "inspect", "ps", "logs", "images", "df", "version", "top", "port", "history", "stats", "events", "info"}, sub) && verb != "compose", verb == "compose" && slices.Contains([]string{"ls", "ps", "logs", "images", "version", "top", "port", "events"}, sub):
+			c.find(T0, "looks")
+		case sub == "push" || flagged(args, "--push") || verb == "context" || verb == "swarm" || verb == "stack" || verb == "service" || verb == "node" || verb == "secret" || verb == "manifest" && sub != "create":
+			c.find(T4, "publishes, or acts on other machines")
+		default:
+			c.find(T3, "runs containers", machine)
+		}
+	case slices.Contains([]string{"ps", "images", "logs", "inspect", "version", "info", "top", "port", "history", "stats", "diff", "search", "events"}, verb):
+		c.find(T0, "looks")
+	case verb == "push" || verb == "login" || verb == "logout" || flagged(args, "--push") || strings.Contains(joined(args), "type=registry"):
+		c.sends = true
+		c.find(T4, "publishes")
+	case verb == "":
+		c.find(T0, "looks")
+	default:
+		c.find(T3, "runs containers", machine)
+	}
+}
+
+func (c *command) forge(args []word) {
+	words, ok := positional(args, "-R", "--repo", "-L", "--limit", "-s", "--state", "-q", "--jq", "--json", "-t", "--template", "-X", "--method", "-H", "--header", "-f", "--raw-field", "-F", "--field", "--input", "-b", "--body", "-l", "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "--hostname", "-w", "--workflow", "-B", "--base")
+	verb := at(words, 1)
+	o := split(args, "-X", "--method", "-f", "-F", "--raw-field", "--field", "--input", "-H", "--header", "-R", "--repo", "-q", "--jq", "-t", "--template", "-L", "--limit")
+	switch {
+	case !ok:
+		c.find(TX, "does not say what it does")
+	case at(words, 0) == "auth" && verb == "token" || flagged(args, "--show-token"):
+		c.secrets = true
+		c.find(T1s, "shows a token", store)
+	case at(words, 0) == "auth" && verb == "status", at(words, 0) == "status":
+		c.find(T1, "reads")
+	case at(words, 0) == "api":
+		read := !o.has("-f", "-F", "--raw-field", "--field", "--input") && !o.hidden && at(words, 1) != "graphql"
+		for _, w := range o.values("-X", "--method") {
+			read = read && w.static && strings.EqualFold(w.text, "GET")
+		}
+		if read {
+			c.find(T1, "reads")
+			return
+		}
+		c.find(T4, "acts for the user elsewhere")
+	case slices.Contains([]string{"list", "view", "status", "diff", "checks", "watch"}, verb) && slices.Contains([]string{"pr", "mr", "issue", "run", "repo", "release", "workflow", "gist", "ci", "label", "project", "variable", "cache", "ruleset", "org", "search"}, at(words, 0)):
+		if flagged(args, "--web", "-w") {
+			c.find(T3, "opens a browser")
+			return
+		}
+		c.find(T1, "reads")
+	case at(words, 0) == "search":
+		c.find(T1, "reads")
+	default:
+		c.sends = true
+		c.find(T4, "acts for the user elsewhere")
+	}
+}
+
+func (c *command) database(name string, args []word) {
+	if name == "sqlite3" {
+		c.find(T3, "runs statements that were not read")
+		return
+	}
+	local := true
+	for i, w := range args {
+		if !w.static {
+			local = false
+			continue
+		}
+		value := ""
+		switch {
+		case w.text == "-h" && name != "redis-cli" || w.text == "--host" || name == "redis-cli" && w.text == "-h":
+			if i+1 < len(args) {
+				value = args[i+1].text
+			}
+		case strings.HasPrefix(w.text, "--host="):
+			value = strings.TrimPrefix(w.text, "--host=")
+		case strings.HasPrefix(w.text, "-h") && len(w.text) > 2 && w.text != "-help":
+			value = w.text[2:]
+		case strings.Contains(w.text, "://"):
+			_, value, _ = strings.Cut(w.text, "://")
+			if _, host, ok := strings.Cut(value, "@"); ok {
+				value = host
+			}
+			value, _, _ = strings.Cut(value, "/")
+			value, _, _ = strings.Cut(value, ":")
+		case strings.Contains(w.text, "host="):
+			_, value, _ = strings.Cut(w.text, "host=")
+			value, _, _ = strings.Cut(value, " ")
+		default:
+			continue
+		}
+		if value != "localhost" && value != "127.0.0.1" && value != "::1" && !strings.HasPrefix(value, "/") {
+			local = false
+		}
+	}
+	if !local {
+		c.sends = true
+		c.find(T4, "talks to a data base on another machine")
+		return
+	}
+	c.find(T3, "runs statements that were not read")
+}

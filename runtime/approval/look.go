@@ -1,0 +1,279 @@
+package approval
+
+import (
+	"regexp"
+	"strings"
+)
+
+// look judges programs that print what they are given, as long as no option makes
+// them do more.
+func (c *command) look(name string, args []word) {
+	more := func() { c.find(T3, "may do more than look") }
+	switch name {
+	case "sed":
+		c.sed(args)
+		return
+	case "awk", "gawk", "mawk", "nawk":
+		c.awk(args)
+		return
+	case "sort":
+		o := split(args, "-o", "-k", "-t", "-S", "-T", "--output", "--key", "--field-separator", "--buffer-size", "--temporary-directory", "--compress-program", "--files0-from", "--parallel", "--batch-size", "--sort")
+		if o.has("--compress-program", "--files0-from") || abbreviated(o, "--compress-program", "--output", "--files0-from") {
+			more()
+		}
+		for _, w := range o.values("-o", "--output") {
+			c.written(w)
+		}
+		c.readAll(o)
+	case "uniq":
+		o := split(args, "-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars")
+		if o.hidden {
+			more()
+		}
+		if len(o.operands) > 1 {
+			c.written(o.operands[1])
+			o.operands = o.operands[:1]
+		}
+		c.readAll(o)
+	case "date":
+		o := split(args, "-d", "-r", "-s", "--date", "--reference", "--set", "-f", "--file")
+		if o.has("-s", "--set") || o.hidden && len(args) == 1 {
+			c.find(T3, "changes the clock", machine)
+			return
+		}
+		for _, w := range o.operands {
+			if w.static && !strings.HasPrefix(w.text, "+") {
+				c.find(T3, "changes the clock", machine)
+			}
+		}
+		c.find(T0, "looks")
+	case "hostname":
+		o := split(args)
+		if len(o.operands) > 0 || o.has("-F", "-b", "--file", "--boot") {
+			c.find(T3, "changes the name of the machine", machine)
+			return
+		}
+		c.find(T0, "looks")
+	case "tree":
+		o := split(args, "-L", "-P", "-I", "-o", "-H", "-T")
+		for _, w := range o.values("-o") {
+			c.written(w)
+		}
+		if o.has("-R") || o.hidden {
+			more()
+		}
+		c.find(T0, "looks")
+	case "xxd":
+		o := split(args, "-c", "-g", "-l", "-s", "-o", "-n")
+		if len(o.operands) > 1 {
+			c.written(o.operands[1])
+		}
+		if len(o.operands) > 0 {
+			c.read(o.operands[0])
+		}
+		c.find(T0, "looks")
+	case "file":
+		if o := split(args, "-m", "-F", "-f", "-e", "-P"); o.has("-C", "--compile") || o.hidden {
+			more()
+		}
+		c.find(T0, "looks")
+	case "rg":
+		o := split(args, "-e", "-f", "-g", "-t", "-T", "-A", "-B", "-C", "-m", "-M", "-j", "-r", "--pre", "--glob", "--type", "--max-count", "--regexp", "--hostname-bin", "--max-depth", "--color", "--sort")
+		if o.has("--pre", "--hostname-bin", "--search-zip", "-z") {
+			more()
+		}
+		c.pattern(o, "-e", "-f", "--regexp")
+	case "fd", "fdfind":
+		for i, w := range args {
+			if w.static && (w.text == "-x" || w.text == "-X" || w.text == "--exec" || w.text == "--exec-batch") {
+				var words []word
+				for _, w := range args[i+1:] {
+					if strings.ContainsAny(w.text, "{}") {
+						w.static = false
+					}
+					words = append(words, w)
+				}
+				c.perFile(append(words, word{}))
+				return
+			}
+			if !w.static || strings.HasPrefix(w.text, "-x") || strings.HasPrefix(w.text, "-X") || strings.HasPrefix(w.text, "--exec") {
+				more()
+				return
+			}
+		}
+		c.find(T0, "looks")
+	case "yq":
+		o := split(args, "-o", "-p", "-I", "-s", "--output-format", "--input-format", "--indent", "--split-exp", "--from-file")
+		if o.has("-s", "--split-exp") || o.hidden {
+			more()
+		}
+		if o.has("-i", "--inplace") {
+			for _, w := range o.operands {
+				if strings.Contains(w.text, ".") && !strings.HasPrefix(w.text, ".") || !w.static {
+					c.written(w)
+				}
+			}
+			c.find(T2, "edits files")
+		}
+		for _, w := range o.operands {
+			if w.static && (strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst")) {
+				c.find(T1s, "may read more than the file")
+			}
+		}
+		c.find(T0, "looks")
+	case "jq", "gojq":
+		o := split(args, "-L", "--indent", "--arg", "--argjson", "--slurpfile", "--rawfile", "-f", "--from-file")
+		for _, w := range o.operands {
+			if w.static && (strings.Contains(w.text, "$ENV") || strings.Contains(w.text, "env.") || w.text == "env" || strings.Contains(w.text, "env|") || strings.Contains(w.text, "env ")) {
+				c.secrets = true
+				c.find(T1s, "shows the environment")
+			}
+		}
+		if o.has("-L", "-f", "--from-file") || o.hidden {
+			more()
+		}
+		if len(o.operands) > 1 {
+			o.operands = o.operands[1:]
+			c.readAll(o)
+		}
+		c.find(T0, "looks")
+	case "xmllint":
+		if o := split(args, "--xpath", "--schema", "--encode"); o.has("--output", "-o", "--shell", "--xinclude", "--nonet") || o.hidden {
+			more()
+		}
+		c.find(T0, "looks")
+	case "bat", "batcat":
+		if o := split(args, "-l", "-r", "-H", "--language", "--style", "--line-range", "--paging", "--pager", "--color", "--theme"); o.has("--pager") || o.hidden {
+			more()
+		} else {
+			c.readAll(o)
+		}
+	case "shellcheck", "yamllint", "hadolint", "tflint":
+		if name == "tflint" {
+			c.find(T3, "loads plug-ins of the workspace")
+			return
+		}
+		if o := split(args, "-s", "-e", "-f", "-x", "-c", "-S", "-o", "-W", "-d", "-i", "-P", "--shell", "--exclude", "--format", "--config", "--config-file"); o.hidden {
+			more()
+		} else {
+			c.readAll(o)
+		}
+	case "grep", "egrep", "fgrep", "zgrep", "ag", "ack":
+		o := split(args, "-e", "-f", "-m", "-A", "-B", "-C", "-D", "-d", "--regexp", "--file", "--max-count", "--after-context", "--before-context", "--context", "--include", "--exclude", "--exclude-dir", "--color", "--binary-files", "--label")
+		if name == "ack" && o.has("--pager") || name == "ag" && o.has("--pager") {
+			more()
+		}
+		c.pattern(o, "-e", "-f", "--regexp", "--file")
+	case "ls", "dir", "vdir", "stat", "du", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
+		c.find(T0, "looks")
+	case "base64", "base32":
+		o := split(args, "-w", "-i", "-o", "--wrap")
+		for _, w := range o.values("-o") {
+			c.written(w)
+		}
+		c.readAll(o)
+	case "tail", "head":
+		c.readAll(split(args, "-n", "-c", "-s", "--lines", "--bytes", "--pid", "--sleep-interval", "--max-unchanged-stats"))
+	case "cut":
+		c.readAll(split(args, "-d", "-f", "-c", "-b", "--delimiter", "--fields", "--output-delimiter"))
+	case "tr", "look":
+		c.find(T0, "looks")
+	case "diff", "colordiff":
+		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
+	case "column", "fold", "fmt", "nl", "od", "hexdump", "strings", "join", "paste", "expand", "unexpand":
+		c.readAll(split(args, "-s", "-t", "-w", "-d", "-n", "-N", "-A", "-j", "-e", "-b", "-v", "-o", "-1", "-2", "-a", "-c", "-x", "-f", "-i", "-l", "-S"))
+	default:
+		c.readAll(split(args))
+	}
+}
+
+// abbreviated reports whether an option may be short for one of the full ones.
+func abbreviated(o options, full ...string) bool {
+	for name := range o.given {
+		for _, f := range full {
+			if strings.HasPrefix(name, "--") && len(name) > 2 && name != f && strings.HasPrefix(f, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *command) readAll(o options) {
+	for _, w := range o.operands {
+		c.read(w)
+	}
+	c.find(T0, "looks")
+}
+
+// pattern judges a search: the first operand is the pattern unless an option gives it.
+func (c *command) pattern(o options, given ...string) {
+	if !o.has(given...) && len(o.operands) > 0 {
+		o.operands = o.operands[1:]
+	}
+	for _, w := range o.values("-f", "--file") {
+		c.read(w)
+	}
+	c.readAll(o)
+}
+
+// sedLooks matches a sed script of commands that only change what is printed.
+var sedLooks = regexp.MustCompile(`^(?:[\s;{}]*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:\s*[,~]\s*(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*` +
+	`(?:[pdDPqQ=nNgGhHxlz](?:\s*\d*)|s(?:/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\||#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#|,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,|:(?:[^:\\\n]|\\.)*:(?:[^:\\\n]|\\.)*:|@(?:[^@\\\n]|\\.)*@(?:[^@\\\n]|\\.)*@)[gpiIm\d]*` +
+	`|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|:\s*\w+|[bt]\s*\w*)?\s*(?:[;}\n]|$))*$`)
+
+func (c *command) sed(args []word) {
+	o := split(args, "-e", "-f", "-l", "--expression", "--file", "--line-length")
+	scripts := o.values("-e", "--expression")
+	files := o.operands
+	if len(scripts) == 0 && !o.has("-f", "--file") && len(files) > 0 {
+		scripts, files = files[:1], files[1:]
+	}
+	if o.has("-f", "--file", "--follow-symlinks") || o.hidden && len(scripts) == 0 || abbreviated(o, "--in-place", "--file", "--expression") {
+		c.find(T3, "runs a program text that was not read")
+	}
+	edits := false
+	for name := range o.given {
+		// "-i.bak" reads as the letters of options.
+		edits = edits || name == "-i" || name == "--in-place"
+	}
+	for _, s := range scripts {
+		if !s.static || !sedLooks.MatchString(s.text) {
+			c.find(T3, "runs a program text that was not read")
+		}
+	}
+	for _, w := range files {
+		if edits {
+			c.written(w)
+		} else {
+			c.read(w)
+		}
+	}
+	if edits {
+		c.find(T2, "edits files")
+		return
+	}
+	c.find(T0, "looks")
+}
+
+// awkActs finds what lets an awk program do more than print.
+var awkActs = regexp.MustCompile(`system|getline|[|>@]|close|ENVIRON|ARGV|include|load|fflush|print.*"/`)
+
+func (c *command) awk(args []word) {
+	o := split(args, "-F", "-v", "-f", "-i", "-l", "-e", "-E", "--field-separator", "--assign", "--file", "--include", "--load", "--source", "--exec")
+	if !o.only("-F", "-v", "--field-separator", "--assign", "--version", "--posix", "--traditional") {
+		c.find(T3, "runs a program text that was not read")
+		return
+	}
+	if len(o.operands) == 0 {
+		c.find(T0, "looks")
+		return
+	}
+	program := o.operands[0]
+	if !program.static || awkActs.MatchString(program.text) {
+		c.find(T3, "runs a program text that was not read")
+		return
+	}
+	o.operands = o.operands[1:]
+	c.readAll(o)
+}

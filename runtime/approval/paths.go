@@ -1,0 +1,248 @@
+package approval
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A word is one argument of a command after quoting, braces and known variables
+// are resolved.
+type word struct {
+	text   string
+	static bool // text is exact, apart from file name patterns
+	glob   bool // text holds a file name pattern
+	input  bool // the output of a process, as a file
+}
+
+func literal(text string) word { return word{text: text, static: true} }
+
+// places lists where the word points, absolute and clean, or false if that is not
+// known. A pattern stays in the text.
+func (c *command) places(w word) ([]string, bool) {
+	if !w.static || w.text == "" && !w.glob {
+		return nil, false
+	}
+	if path.IsAbs(w.text) {
+		return c.real(path.Clean(w.text)), true
+	}
+	if c.dirs == nil {
+		return nil, false
+	}
+	var all []string
+	for _, d := range c.dirs {
+		all = append(all, c.real(path.Join(d, w.text))...)
+	}
+	return all, true
+}
+
+// real returns name, and what it is with its links resolved if that differs.
+func (c *command) real(name string) []string {
+	if c.Real != nil {
+		if r := c.Real(name); r != name && r != "" {
+			return []string{name, r}
+		}
+	}
+	return []string{name}
+}
+
+// below reports whether name is dir or under it.
+func below(dir, name string) bool {
+	dir = path.Clean(dir)
+	return dir != "." && (name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/"))
+}
+
+// everything reports whether name, of which patterns are part, is the directory
+// dir with all it holds.
+func everything(dir, name string) bool {
+	if dir == "" {
+		return false
+	}
+	last := path.Base(name)
+	return name == path.Clean(dir) || path.Dir(name) == path.Clean(dir) && strings.Trim(last, "*.?[]!^") == ""
+}
+
+// system are the directories without which a machine does not run.
+var system = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys",
+	"/usr", "/var", "/Users", "/System", "/Library", "/Applications"}
+
+// vital reports whether destroying name wipes the machine or its user.
+func (c *command) vital(name string) bool {
+	if everything("/", name) || everything(c.Home, name) || c.Home != "" && below(name, path.Clean(c.Home)) {
+		return true
+	}
+	for _, s := range system {
+		if everything(s, name) && !below(s, c.Workspace) {
+			return true
+		}
+	}
+	return slices.Contains(system, name)
+}
+
+// harmless are files that take anything and keep nothing.
+var harmless = []string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"}
+
+// written judges writing to a file.
+func (c *command) written(w word) {
+	if w.input {
+		return
+	}
+	at, known := c.places(w)
+	if !known {
+		c.find(T3, "writes to a file whose name is not known", machine)
+		return
+	}
+	for _, name := range at {
+		switch {
+		case slices.Contains(harmless, name), strings.HasPrefix(name, "/dev/fd/"):
+		case strings.HasPrefix(name, "/dev/tcp/"), strings.HasPrefix(name, "/dev/udp/"):
+			c.find(T4, "writes to the network")
+		case strings.HasPrefix(name, "/dev/"):
+			c.find(T5, "writes to a raw device")
+		case c.own(name):
+			if c.Place.Host {
+				c.find(T5, "changes the guard of talkops itself")
+			} else {
+				c.find(T3, "writes outside the workspace", machine)
+			}
+		case !below(c.Workspace, name):
+			c.find(T3, "writes outside the workspace", machine)
+		case Sensitive(c.Workspace, name):
+			c.find(T3, "writes a file that runs programs later")
+		default:
+			c.find(T2, "changes the workspace")
+		}
+	}
+}
+
+// own reports whether name belongs to talkops's own settings.
+func (c *command) own(name string) bool {
+	return c.Home != "" && below(path.Join(c.Home, ".talkops"), name) || c.Own != "" && below(c.Own, name)
+}
+
+// destroyed judges deleting a file, or a tree.
+func (c *command) destroyed(w word, tree bool) {
+	at, known := c.places(w)
+	if !known {
+		if tree {
+			c.find(TX, "deletes a tree whose name is not known")
+		} else {
+			c.find(T2d, "deletes a file whose name is not known")
+			c.find(T3, "deletes a file whose name is not known", machine)
+		}
+		return
+	}
+	for _, name := range at {
+		switch {
+		case c.vital(name) && tree:
+			c.find(T5, "wipes "+name)
+		case strings.HasPrefix(name, "/dev/") && !slices.Contains(harmless, name):
+			c.find(T5, "destroys a raw device")
+		case c.own(name) && c.Place.Host:
+			c.find(T5, "changes the guard of talkops itself")
+		case everything(c.Workspace, name) && (tree || w.glob):
+			c.find(T2d, "destroys the whole workspace", whole)
+		case below(name, c.Workspace):
+			c.find(T2d, "destroys the whole workspace", whole)
+		case !below(c.Workspace, name):
+			c.find(T3, "deletes outside the workspace", machine)
+		default:
+			c.find(T2d, "deletes in the workspace")
+		}
+	}
+}
+
+// read judges looking into a file.
+func (c *command) read(w word) {
+	if w.input || w.text == "-" {
+		return
+	}
+	at, known := c.places(w)
+	if !known {
+		c.find(T1s, "reads a file whose name is not known")
+		return
+	}
+	for _, name := range at {
+		switch {
+		case Secret(c.Home, name):
+			c.secrets = true
+			c.find(T1s, "reads credentials")
+		case strings.HasPrefix(name, "/dev/tcp/"), strings.HasPrefix(name, "/dev/udp/"):
+			c.find(T4, "talks to the network")
+		case strings.HasPrefix(name, "/proc/") && strings.HasSuffix(name, "/environ"):
+			c.secrets = true
+			c.find(T1s, "reads the environment of a process")
+		default:
+			c.find(T0, "looks")
+		}
+	}
+}
+
+// Sensitive reports whether the file name in the workspace is one that other
+// programs run or obey later: of git, editors, shells, CI systems, talkops.
+func Sensitive(workspace, name string) bool {
+	if !below(workspace, name) {
+		return false
+	}
+	rel := strings.TrimPrefix(strings.TrimPrefix(name, path.Clean(workspace)), "/")
+	parts := strings.Split(strings.ToLower(rel), "/")
+	for i, part := range parts {
+		switch part {
+		case ".git", ".talkops", ".husky", ".githooks", ".circleci", ".buildkite", ".devcontainer", ".vscode", ".idea":
+			return true
+		case ".github":
+			if i+1 < len(parts) && (parts[i+1] == "workflows" || parts[i+1] == "actions") || i+1 == len(parts) {
+				return true
+			}
+		}
+	}
+	switch base := parts[len(parts)-1]; base {
+	case ".envrc", ".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml", ".gitattributes",
+		".gitmodules", ".gitconfig", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".pre-commit-config.yaml", ".exrc", ".vimrc", ".nvim.lua", ".mise.toml", ".tool-versions":
+		return true
+	}
+	return false
+}
+
+// Secret reports whether the file name is by its place or name one that holds
+// credentials. A pattern counts if it can mean one.
+func Secret(home, name string) bool {
+	lower := strings.ToLower(name)
+	if home != "" && below(home, name) {
+		rel := strings.TrimPrefix(strings.TrimPrefix(lower, strings.ToLower(path.Clean(home))), "/")
+		for _, dir := range []string{".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/hub", ".talkops", ".password-store",
+			".terraform.d", ".oci", ".config/op", ".vault-token", ".modal.toml", ".pgpass", ".my.cnf", ".boto", ".databrickscfg"} {
+			if below(dir, rel) {
+				return true
+			}
+		}
+	}
+	if lower == "/etc/shadow" || lower == "/etc/gshadow" || strings.HasPrefix(lower, "/etc/ssl/private/") || strings.HasPrefix(lower, "/var/run/secrets/") || strings.HasPrefix(lower, "/run/secrets/") {
+		return true
+	}
+	for _, dir := range []string{"/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.azure/"} {
+		if strings.Contains(lower, dir) {
+			return true
+		}
+	}
+	base := path.Base(lower)
+	switch base {
+	case ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "kubeconfig",
+		"application_default_credentials.json", "service-account.json", ".vault_pass", ".env", ".pgpass":
+		return true
+	}
+	switch {
+	case strings.HasPrefix(base, ".env.") && !strings.HasSuffix(base, ".example") && !strings.HasSuffix(base, ".sample") && !strings.HasSuffix(base, ".template"):
+		return true
+	case strings.HasPrefix(base, "id_rsa"), strings.HasPrefix(base, "id_ed25519"), strings.HasPrefix(base, "id_ecdsa"), strings.HasPrefix(base, "id_dsa"):
+		return !strings.HasSuffix(base, ".pub")
+	case strings.HasPrefix(base, ".env") && strings.ContainsAny(base, "*?["):
+		return true
+	}
+	switch path.Ext(base) {
+	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfstate", ".kubeconfig", ".ppk":
+		return true
+	}
+	return strings.Contains(base, ".tfstate.")
+}

@@ -1,0 +1,212 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// A Mode says who decides about tool calls.
+type Mode string
+
+// The modes, strictest first.
+const (
+	Plan   Mode = "plan"   // looking only
+	Manual Mode = "manual" // looking runs, everything else asks
+	Smart  Mode = "smart"  // the tier of a call decides
+	Yolo   Mode = "yolo"   // everything runs but what never may
+)
+
+// Modes lists the modes, strictest first.
+var Modes = []Mode{Plan, Manual, Smart, Yolo}
+
+// A Policy decides by mode, rules and tier where there is nobody to ask. It is an
+// Approver.
+type Policy struct {
+	Mode        Mode
+	Context     Context // where tools work
+	Environment string  // Production, Development or empty
+	Production  []string
+	Rules       Rules
+}
+
+// Approve implements Approver. It never waits.
+func (p Policy) Approve(_ context.Context, req Request) (Decision, error) {
+	c := p.Context
+	c.Place = req.Place
+	var all []Finding
+	var commands [][]string
+	if req.Plan.Effect == tool.Runs {
+		c.Dir = req.Plan.Path
+		if c.Dir == "" {
+			c.Dir = c.Workspace
+		}
+		all, commands = read(req.Plan.Command, c)
+	} else {
+		all = c.file(req)
+	}
+	return p.decide(req, c, all, commands), nil
+}
+
+// decide applies mode and rules to what was found.
+func (p Policy) decide(req Request, c Context, all []Finding, commands [][]string) Decision {
+	matches := func(r Rule) bool {
+		if req.Plan.Effect == tool.Runs {
+			return slices.ContainsFunc(commands, r.command)
+		}
+		return r.file(req.Tool, c.Workspace, req.Plan.Path)
+	}
+	column := c.column(p.environment(commands))
+
+	var f Finding
+	verdict := Allow
+	for _, x := range all {
+		v := p.cell(req, x, column)
+		if v != Allow && p.lifted(req, c, x) {
+			v = Allow
+		}
+		if severity[v] > severity[verdict] || v == verdict && order[x.Tier] >= order[f.Tier] {
+			f, verdict = x, v
+		}
+	}
+	d := Decision{Allow: verdict == Allow, Tier: f.Tier, Part: f.Part, Reason: f.Reason}
+	if r, ok := first(p.Rules.Deny, matches); ok && f.Tier != T5 {
+		d.Allow, d.Kind, d.Reason = false, ByPolicy, fmt.Sprintf("the rule %q forbids it", r)
+		return d
+	}
+	if d.Allow {
+		if r, ok := first(p.Rules.Ask, matches); ok {
+			d.Allow, d.Kind, d.Reason = false, NeedsPerson, fmt.Sprintf("the rule %q asks for a person", r)
+			d.Hint = "there is nobody to ask"
+		}
+		return d
+	}
+	switch {
+	case verdict == Deny, p.Mode == Plan:
+		d.Kind = ByPolicy
+		if p.Mode == Plan && verdict != Deny {
+			d.Hint = "this run only looks (approval mode plan)"
+		}
+	case f.unparsed:
+		d.Kind, d.Hint = Unparsed, "write it more plainly"
+	default:
+		d.Kind, d.Hint = NeedsPerson, p.hint(req)
+	}
+	return d
+}
+
+// hint says what would allow a call that a person would have to allow.
+func (p Policy) hint(req Request) string {
+	switch {
+	case p.Mode == Manual && req.Place.Host:
+		return "there is nobody to ask; --smart allows what is safe by its kind, --yolo everything, --sandbox gives a machine of its own"
+	case p.Mode == Manual:
+		return "there is nobody to ask, and this machine outlives the session; --smart allows what is safe by its kind, --yolo everything"
+	}
+	return "there is nobody to ask; the user can add an allow rule (--allow)"
+}
+
+// cell is the table of modes and tiers.
+func (p Policy) cell(req Request, f Finding, at column) Verdict {
+	if f.Tier == T5 {
+		return Deny
+	}
+	looking := req.Plan.Effect == tool.Reads && f.Tier == T0
+	switch p.Mode {
+	case Yolo:
+		return Allow
+	case Smart:
+		return f.verdict(at)
+	case Plan:
+		if f.Tier == T0 || f.Tier == T1 {
+			return Allow
+		}
+		return Ask
+	}
+	if looking {
+		return Allow
+	}
+	return Ask
+}
+
+// lifted reports whether a rule of the user allows what was found. What is
+// disguised is never lifted, and the "never" class only by an exact rule.
+func (p Policy) lifted(req Request, c Context, f Finding) bool {
+	if f.Tier == TX || p.Mode == Plan {
+		return false
+	}
+	_, ok := first(p.Rules.Allow, func(r Rule) bool {
+		if f.Tier == T5 && !r.exact() {
+			return false
+		}
+		if req.Plan.Effect == tool.Runs {
+			return r.command(f.words)
+		}
+		return r.file(req.Tool, c.Workspace, req.Plan.Path)
+	})
+	return ok
+}
+
+// file says what a tool other than execute would do.
+func (c Context) file(req Request) []Finding {
+	var found []Finding
+	cmd := &command{Context: c, found: &found, effects: &effects{}, dirs: []string{c.Workspace}}
+	name := literal(req.Plan.Path)
+	switch {
+	case req.Plan.Effect == tool.Writes && req.Tool == "delete":
+		cmd.destroyed(name, true)
+	case req.Plan.Effect == tool.Writes:
+		cmd.written(name)
+	case req.Plan.Effect == tool.Reads:
+		cmd.read(name)
+		for _, at := range cmd.real(path.Clean(req.Plan.Path)) {
+			if !below(c.Workspace, at) && (c.Logs == "" || !below(c.Logs, at)) {
+				cmd.find(T1s, "reads outside the workspace")
+			}
+		}
+	default:
+		cmd.find(T3, "does what is not known")
+	}
+	return found
+}
+
+// environment is the one that the commands act on, as far as their words tell.
+func (p Policy) environment(commands [][]string) string {
+	if p.Environment != "" {
+		return p.Environment
+	}
+	for _, words := range commands {
+		if slices.ContainsFunc(targets(words), p.Names) {
+			return Production
+		}
+	}
+	return ""
+}
+
+// Names reports whether name is, by the user's patterns, one of production.
+func (p Policy) Names(name string) bool {
+	return slices.ContainsFunc(p.Production, func(pattern string) bool { return star(strings.ToLower(pattern), strings.ToLower(name)) })
+}
+
+// targets are the accounts, clusters, contexts, workspaces and profiles that a
+// command names.
+func targets(words []string) []string {
+	named := []string{"--context", "--kube-context", "-n", "--namespace", "--cluster", "--profile", "--project", "--subscription", "--account", "-chdir", "--stage", "--env", "--environment", "-e", "--workspace", "-var-file", "--var-file", "-l", "--limit", "-i", "--inventory"}
+	var all []string
+	for i, w := range words {
+		name, value, has := strings.Cut(w, "=")
+		switch {
+		case has && (slices.Contains(named, name) || slices.Contains([]string{"AWS_PROFILE", "TF_WORKSPACE", "ENV", "ENVIRONMENT"}, name)):
+			all = append(all, path.Base(value))
+		case !has && slices.Contains(named, w) && i+1 < len(words):
+			all = append(all, path.Base(words[i+1]))
+		case w == "select" && i+1 < len(words):
+			all = append(all, words[i+1])
+		}
+	}
+	return all
+}

@@ -1,0 +1,1268 @@
+package approval
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const mostNested = 8 // commands in commands
+
+// call judges a simple command.
+func (c *command) call(x *syntax.CallExpr) {
+	c.part, c.plain = show(x), nil
+	c.assign(x.Assigns, len(x.Args) == 0)
+	c.part = show(x)
+	if len(x.Args) == 0 {
+		c.find(T0, "looks")
+		return
+	}
+	var words []word
+	variable := false
+	for i, w := range x.Args {
+		if i == 0 {
+			syntax.Walk(w, func(n syntax.Node) bool {
+				_, is := n.(*syntax.ParamExp)
+				variable = variable || is
+				return true
+			})
+		}
+		words = append(words, c.resolve(w)...)
+	}
+	c.part = show(x)
+	if variable && len(words) > 0 {
+		words[0].static = false
+	}
+	if len(x.Assigns) == 0 {
+		c.plain = texts(words)
+	}
+	c.run(words)
+	c.plain = nil
+}
+
+// texts are the words of a command that hides nothing, or nil.
+func texts(words []word) []string {
+	var all []string
+	for _, w := range words {
+		if !w.static {
+			return nil
+		}
+		all = append(all, w.text)
+	}
+	return all
+}
+
+// standard are the directories whose programs are the system's.
+var standard = []string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"}
+
+// run judges a program and its arguments.
+func (c *command) run(words []word) {
+	if c.depth++; c.depth > mostNested {
+		c.find(TX, "is nested too deeply to be read")
+		c.depth--
+		return
+	}
+	defer func() { c.depth-- }()
+	c.note(words)
+	if len(words) == 0 {
+		c.find(T0, "looks")
+		return
+	}
+	first, args := words[0], words[1:]
+	name := first.text
+	switch {
+	case !first.static || first.glob && name != "[" && name != "[[":
+		c.find(TX, "does not say which program it runs")
+		return
+	case name == "":
+		c.find(TX, "runs a program without a name")
+		return
+	}
+	if _, bad := strange(name); bad || strings.ContainsFunc(name, func(r rune) bool { return r > 127 }) {
+		c.find(TX, "has a name that only looks like a program's")
+		return
+	}
+	if strings.Contains(name, "/") {
+		if !slices.Contains(standard, path.Dir(name)) {
+			c.find(T3, "runs code that was not read")
+			return
+		}
+		name = path.Base(name)
+	} else if c.funcs[name] {
+		return // judged where it was declared
+	}
+	for _, w := range args {
+		if w.static && credentialsOfMachine(w.text) && network(name) {
+			c.find(T5, "asks for the credentials of the machine")
+			return
+		}
+	}
+	c.program(name, args)
+}
+
+// note keeps the words of a command for rules.
+func (c *command) note(words []word) {
+	if c.commands == nil || len(words) == 0 {
+		return
+	}
+	var all []string
+	for _, w := range words {
+		if !w.static {
+			w.text = ""
+		}
+		all = append(all, w.text)
+	}
+	*c.commands = append(*c.commands, all)
+}
+
+func credentialsOfMachine(text string) bool {
+	text = strings.ToLower(text)
+	for _, host := range []string{"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.com", "100.100.100.200",
+		"2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518"} {
+		if strings.Contains(text, host) {
+			return true
+		}
+	}
+	return false
+}
+
+func network(name string) bool {
+	return slices.Contains([]string{"curl", "wget", "http", "https", "httpie", "xh", "nc", "ncat", "netcat", "socat", "telnet", "lynx", "w3m", "links", "aria2c", "ftp"}, name)
+}
+
+// known reports whether name is a program or builtin that has a meaning here.
+func known(name string) bool {
+	probe := &command{found: new([]Finding), effects: &effects{}, Context: Context{Workspace: "/w", Dir: "/w"}, dirs: []string{"/w"}}
+	probe.program(name, nil)
+	return !slices.ContainsFunc(*probe.found, func(f Finding) bool { return f.typed })
+}
+
+// args as options.
+type options struct {
+	given    map[string][]word // by name with its dashes; the value is empty for a bare one
+	operands []word
+	hidden   bool // an argument that may be an option is not known
+}
+
+// split reads arguments as getopt does. Valued options take a value; those of
+// one letter may be joined.
+func split(args []word, valued ...string) options {
+	o := options{given: make(map[string][]word)}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.static:
+			o.hidden = o.hidden || !a.input
+			o.operands = append(o.operands, a)
+		case a.text == "--":
+			o.operands = append(o.operands, args[i+1:]...)
+			return o
+		case strings.HasPrefix(a.text, "--"):
+			name, value, has := strings.Cut(a.text, "=")
+			w := word{text: value, static: true, glob: a.glob}
+			if !has && slices.Contains(valued, name) {
+				w = word{}
+				if i++; i < len(args) {
+					w = args[i]
+				}
+			}
+			o.given[name] = append(o.given[name], w)
+		case len(a.text) > 1 && a.text[0] == '-':
+			for k := 1; k < len(a.text); k++ {
+				name := "-" + a.text[k:k+1]
+				if !slices.Contains(valued, name) {
+					o.given[name] = append(o.given[name], literal(""))
+					continue
+				}
+				w := word{text: a.text[k+1:], static: true, glob: a.glob}
+				if k+1 == len(a.text) {
+					w = word{}
+					if i++; i < len(args) {
+						w = args[i]
+					}
+				}
+				o.given[name] = append(o.given[name], w)
+				break
+			}
+		default:
+			o.operands = append(o.operands, a)
+		}
+	}
+	return o
+}
+
+// has reports whether one of the options was given.
+func (o options) has(names ...string) bool {
+	for _, n := range names {
+		if _, ok := o.given[n]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// only reports whether no other options were given.
+func (o options) only(names ...string) bool {
+	for n := range o.given {
+		if !slices.Contains(names, n) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o options) values(names ...string) []word {
+	var all []word
+	for _, n := range names {
+		all = append(all, o.given[n]...)
+	}
+	return all
+}
+
+// program judges a program by its name.
+func (c *command) program(name string, args []word) {
+	switch name {
+	// Builtins and programs that look at nothing but their arguments.
+	case ":", "true", "false", "echo", "pwd", "sleep", "seq", "expr", "test", "[", "[[", "]]", "basename", "dirname", "whoami", "id", "groups", "logname", "tty", "uname", "arch", "nproc",
+		"wait", "jobs", "bg", "fg", "disown", "shift", "return", "exit", "break", "continue", "times", "umask", "ulimit", "type", "which", "whereis", "locale", "uptime", "who", "w", "users",
+		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
+		"hash", "dirs", "suspend", "caller", "fc", "history", "compgen", "bind", "if", "then", "else", "fi", "do", "done", "!":
+		if name == "hash" && len(args) > 0 && !split(args).only("-r", "-l", "-t") {
+			c.find(TX, "decides which program a name is")
+			return
+		}
+		if name == "history" && len(args) > 0 || name == "fc" || name == "bind" {
+			c.find(T3, "changes the shell")
+			return
+		}
+		c.find(T0, "looks")
+	case "printf":
+		o := split(args, "-v")
+		for _, w := range o.values("-v") {
+			c.variableOf(w)
+		}
+		c.find(T0, "looks")
+	case "cat", "head", "tail", "wc", "cut", "tr", "nl", "tac", "rev", "fold", "fmt", "column", "join", "paste", "comm", "cmp", "diff", "colordiff", "od", "hexdump", "strings", "md5sum",
+		"sha1sum", "sha256sum", "sha512sum", "sha224sum", "sha384sum", "b2sum", "cksum", "shasum", "md5", "base64", "base32", "expand", "unexpand", "tsort", "zcat", "bzcat", "xzcat", "zstdcat",
+		"grep", "egrep", "fgrep", "zgrep", "ls", "dir", "vdir", "stat", "file", "du", "df", "realpath", "readlink", "jq", "bat", "batcat", "look", "numfmt", "ag", "ack", "tree", "exa", "eza", "xmllint", "date",
+		"hostname", "xxd", "uniq", "sort", "rg", "fd", "fdfind", "yq", "gojq", "csvlook", "mdcat", "sed", "awk", "gawk", "mawk", "nawk", "shellcheck", "yamllint", "hadolint", "tflint", "jsonlint", "cloc", "tokei", "scc":
+		c.look(name, args)
+	case "cd", "pushd", "popd":
+		c.cd(name, args)
+	case "read", "mapfile", "readarray", "getopts", "unset", "select":
+		for _, w := range split(args, "-d", "-n", "-N", "-p", "-t", "-u", "-i", "-O", "-s", "-c", "-C").operands {
+			c.variableOf(w)
+		}
+		c.find(T0, "looks")
+	case "set", "shopt":
+		c.find(T0, "looks")
+	case "export", "declare", "typeset", "local", "readonly":
+		for _, w := range args {
+			if !w.static {
+				c.find(TX, "sets a variable whose name is not known")
+				continue
+			}
+			if n, v, set := strings.Cut(w.text, "="); set && !strings.HasPrefix(n, "-") {
+				c.variable(n)
+				c.vars[n] = v
+			}
+		}
+		c.find(T0, "looks")
+	case "let":
+		c.find(T0, "looks")
+	case "alias":
+		for _, w := range args {
+			if n, _, sets := strings.Cut(w.text, "="); !w.static || sets && n != "" {
+				c.find(TX, "an alias changes what a name runs")
+			}
+		}
+		c.find(T0, "looks")
+	case "unalias":
+		c.find(T0, "looks")
+	case "enable", "complete", "compopt":
+		c.find(TX, "changes what names run")
+	case "eval":
+		c.find(TX, "runs text as a command")
+		if all := texts(args); all != nil {
+			c.line(strings.Join(all, " "))
+		}
+	case "trap":
+		c.trap(args)
+	case ".", "source":
+		c.source(args)
+	case "printenv", "env":
+		if name == "printenv" || c.environment(args) {
+			c.secrets = true
+			c.find(T1s, "shows the environment")
+		}
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "mksh", "yash":
+		c.shell(args)
+	case "command":
+		rest := after(args, nil)
+		if split(args[:len(args)-len(rest)]).has("-v", "-V") {
+			c.find(T0, "looks")
+			return
+		}
+		c.run(rest)
+	case "builtin", "nohup", "setsid":
+		c.run(after(args, nil))
+	case "exec":
+		c.run(after(args, []string{"-a"}))
+	case "nice":
+		c.run(after(args, []string{"-n", "--adjustment"}))
+	case "ionice":
+		c.run(after(args, []string{"-c", "-n", "-p", "-P", "-u", "--class", "--classdata"}))
+	case "stdbuf":
+		c.run(after(args, []string{"-i", "-o", "-e", "--input", "--output", "--error"}))
+	case "time":
+		o := split(args[:len(args)-len(after(args, []string{"-f", "-o", "--format", "--output"}))], "-f", "-o", "--format", "--output")
+		for _, w := range o.values("-o", "--output") {
+			c.written(w)
+		}
+		c.run(after(args, []string{"-f", "-o", "--format", "--output"}))
+	case "timeout":
+		rest := after(args, []string{"-k", "-s", "--kill-after", "--signal"})
+		switch {
+		case len(rest) == 1 && !rest[0].static:
+			c.run(rest)
+		case len(rest) < 2:
+			c.find(T0, "looks")
+		default:
+			c.run(rest[1:])
+		}
+	case "watch":
+		c.spoken(after(args, []string{"-n", "--interval", "-q", "--equexit", "-s", "--shotsdir"}))
+	case "xargs":
+		c.xargs(args)
+	case "parallel":
+		c.find(T3, "runs commands that are made up as it goes", machine)
+		c.spoken(append(after(args, []string{"-j", "--jobs", "-I", "-a", "--arg-file", "-N", "-n", "-L", "--delay", "--timeout", "--retries", "--results", "--joblog", "-S", "--sshlogin"}), word{}))
+	case "sudo", "doas":
+		c.find(T3, "acts as another user", machine)
+		c.run(assignments(c, after(args, []string{"-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U", "--user", "--group", "--host", "--prompt", "--chdir", "--chroot"})))
+	case "su", "runuser":
+		c.find(T3, "acts as another user", machine)
+		o := split(args, "-c", "-s", "-g", "-G", "-w", "--command", "--shell", "--group", "-u", "--user")
+		for _, w := range o.values("-c", "--command") {
+			c.text2(w)
+		}
+		if len(o.operands) > 1 {
+			c.find(TX, "runs a program in a way that cannot be read")
+		}
+	case "chroot", "unshare", "nsenter", "firejail", "bwrap", "systemd-run", "machinectl":
+		c.find(T3, "changes where programs run", machine)
+		rest := after(args, []string{"-t", "--target", "-u", "--unit", "-p", "--property", "-S", "-G", "-r", "-w", "--bind", "--ro-bind", "--uid", "--gid"})
+		if name == "chroot" && len(rest) > 0 {
+			rest = rest[1:]
+		}
+		if name == "bwrap" || name == "firejail" || name == "machinectl" {
+			c.find(TX, "runs a program in a way that cannot be read")
+			return
+		}
+		c.run(rest)
+	case "flock":
+		o := split(args, "-c", "-w", "-E", "--command", "--timeout", "--wait")
+		for _, w := range o.values("-c", "--command") {
+			c.text2(w)
+		}
+		rest := after(args, []string{"-w", "-E", "--timeout", "--wait"})
+		if len(rest) > 0 {
+			c.written(rest[0])
+			if rest = rest[1:]; len(rest) > 0 && rest[0].static && rest[0].text == "-c" {
+				rest = nil
+			}
+			c.run(rest)
+		}
+	case "script":
+		o := split(args, "-c", "-E", "-I", "-O", "-B", "-T", "-m", "-o", "--command")
+		for _, w := range o.values("-c", "--command") {
+			c.text2(w)
+		}
+		for _, w := range append(o.operands, o.values("-O", "-I", "-B", "-T")...) {
+			c.written(w)
+		}
+		if !o.has("-c", "--command") {
+			c.find(T3, "starts a shell")
+		}
+	case "busybox", "toybox":
+		if len(args) == 0 || args[0].static && strings.HasPrefix(args[0].text, "-") {
+			c.find(T0, "looks")
+			return
+		}
+		c.run(args)
+	case "tee":
+		for _, w := range split(args).operands {
+			c.written(w)
+		}
+		c.find(T0, "looks")
+	case "find":
+		c.findFiles(args)
+	case "rm", "unlink", "rmdir", "shred", "srm", "truncate":
+		o := split(args, "-n", "-s", "--size", "-r", "--reference", "--iterations")
+		if name == "rm" || name == "rmdir" || name == "unlink" {
+			o = split(args)
+		}
+		tree := o.has("-r", "-R", "--recursive") && name != "truncate"
+		for _, w := range o.operands {
+			c.destroyed(w, tree)
+		}
+		if len(o.operands) == 0 {
+			c.find(T2d, "deletes in the workspace")
+		}
+	case "mkdir", "touch", "mktemp", "mkfifo", "chmod", "chattr", "setfacl":
+		c.create(name, args)
+	case "cp", "mv", "ln", "install", "rename":
+		c.copy(name, args)
+	case "dd":
+		for _, w := range args {
+			switch key, value, _ := strings.Cut(w.text, "="); {
+			case !w.static:
+				c.find(TX, "may write anywhere")
+			case key == "of":
+				c.written(literal(value))
+			case key == "if":
+				c.read(literal(value))
+			}
+		}
+		c.find(T2, "copies")
+	case "mkfs", "mke2fs", "mkswap", "wipefs", "fdisk", "sfdisk", "cfdisk", "parted", "sgdisk", "gdisk", "blkdiscard", "hdparm", "badblocks", "dmsetup", "lvremove", "vgremove", "pvremove", "cryptsetup", "mdadm", "zpool":
+		c.disk(name, args)
+	case "shutdown", "reboot", "halt", "poweroff", "init", "telinit", "kexec":
+		c.find(T5, "ends the machine")
+	case "chown", "chgrp", "mount", "umount", "swapon", "swapoff", "sysctl", "modprobe", "insmod", "rmmod", "iptables", "ip6tables", "nft", "ufw", "firewall-cmd", "ip", "ifconfig", "route",
+		"useradd", "userdel", "usermod", "groupadd", "groupdel", "adduser", "deluser", "passwd", "chpasswd", "visudo", "crontab", "at", "batch", "service", "rc-service", "update-rc.d", "chkconfig", "launchctl", "hostnamectl", "timedatectl",
+		"localectl", "loginctl", "setcap", "setenforce", "kill", "killall", "pkill", "renice", "strace", "ltrace", "gdb", "ldconfig", "update-alternatives", "logger", "wall", "dmesg", "journalctl", "systemctl":
+		c.system(name, args)
+	case "tar", "bsdtar", "zip", "unzip", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "7z", "split", "csplit", "patch", "ar", "cpio", "dos2unix", "unix2dos", "iconv":
+		c.archive(name, args)
+	case "curl", "wget", "http", "https", "xh":
+		c.fetch(name, args)
+	case "ping", "ping6", "dig", "nslookup", "host", "traceroute", "tracepath", "mtr", "whois", "nmap":
+		c.find(T3n, "talks to the network")
+	case "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "ftp", "lftp", "rclone", "autossh", "mosh", "ssh-copy-id", "mail", "sendmail", "mailx", "msmtp", "tailscale", "ngrok", "cloudflared", "s3cmd", "gsutil", "mc", "aria2c":
+		c.sends = true
+		for _, w := range args {
+			c.sent(w)
+		}
+		c.find(T4, "talks to another machine")
+	case "rsync":
+		c.rsync(args)
+	case "git":
+		c.git(args)
+	case "gofmt", "goimports", "prettier", "black", "ruff", "isort", "shfmt", "terraform-docs", "jsonnetfmt", "rustfmt", "clang-format":
+		c.format(name, args)
+	case "go":
+		c.golang(args)
+	case "python", "python2", "python3", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "luajit", "Rscript", "osascript", "pwsh", "powershell", "tclsh", "julia", "elixir", "erl", "java", "scala", "kotlin", "groovy",
+		"guile", "ghci", "ipython", "irb", "jshell", "expect", "m4", "bc", "dc", "gnuplot", "make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "ant", "tox", "nox", "pytest", "jest", "mocha", "vitest", "rspec", "phpunit",
+		"vim", "vi", "nvim", "emacs", "nano", "ed", "ex", "less", "more", "man", "top", "htop", "tmux", "screen", "ansible-lint", "pre-commit", "act", "direnv", "mise", "asdf", "nix", "nix-shell", "sbt", "mvn", "gradle", "gradlew", "cargo",
+		"npm", "npx", "yarn", "pnpm", "pnpx", "bunx", "pip", "pip3", "pipx", "poetry", "uv", "uvx", "pipenv", "conda", "bundle", "gem", "composer", "dotnet", "mix", "twine", "hatch", "flit", "lerna", "nx", "turbo", "goreleaser", "semantic-release":
+		c.code(name, args)
+	case "apt", "apt-get", "apt-cache", "dpkg", "dpkg-query", "dnf", "yum", "microdnf", "rpm", "apk", "pacman", "zypper", "brew", "snap", "flatpak", "port", "aptitude", "emerge", "pkg":
+		c.packages(name, args)
+	case "terraform", "tofu", "terragrunt", "kubectl", "oc", "k", "helm", "aws", "gcloud", "az", "ansible", "ansible-playbook", "ansible-pull", "ansible-inventory", "ansible-doc", "ansible-config", "ansible-galaxy", "ansible-vault", "ansible-console",
+		"docker", "podman", "nerdctl", "buildah", "skopeo", "docker-compose", "gh", "glab", "psql", "pg_dump", "pg_restore", "mysql", "mariadb", "mysqldump", "mongo", "mongosh", "mongodump", "redis-cli", "sqlite3", "clickhouse-client", "cqlsh",
+		"pulumi", "cdk", "sam", "serverless", "sls", "vault", "consul", "nomad", "packer", "vagrant", "kustomize", "argocd", "flux", "istioctl", "eksctl", "kops", "doctl", "heroku", "fly", "flyctl", "vercel", "netlify", "wrangler", "firebase", "op", "sops", "age", "gpg", "kubeseal", "crane", "cosign", "minikube", "kind", "k3d", "helmfile", "skaffold", "tilt", "stern", "kubectx", "kubens", "modal", "daytona":
+		c.infrastructure(name, args)
+	default:
+		if strings.HasPrefix(name, "mkfs.") {
+			c.disk(name, args)
+			return
+		}
+		c.find(T3, "runs code that was not read", unread)
+	}
+}
+
+// variableOf judges that the variable named by w is changed.
+func (c *command) variableOf(w word) {
+	if !w.static {
+		c.find(TX, "sets a variable whose name is not known")
+		return
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "[")
+	c.variable(name)
+	delete(c.vars, name)
+}
+
+// line judges the text of a command inside another.
+func (c *command) line(text string) {
+	part := c.part
+	defer func() { c.part = part }()
+	if c.depth++; c.depth > mostNested {
+		c.find(TX, "is nested too deeply to be read")
+	} else {
+		for _, lang := range []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX} {
+			f := parse(text, lang)
+			if f == nil {
+				if lang == syntax.LangBash {
+					c.find(TX, "cannot be read as a command", unparsed)
+				}
+				continue
+			}
+			inner := c.child()
+			inner.effects = c.effects
+			inner.in = input{}
+			inner.list(f.Stmts)
+		}
+	}
+	c.depth--
+}
+
+// text2 judges a word that a shell will read.
+func (c *command) text2(w word) {
+	if !w.static {
+		c.find(TX, "runs text that is not known")
+		return
+	}
+	c.line(w.text)
+}
+
+// spoken judges words that are joined and read by a shell.
+func (c *command) spoken(words []word) {
+	all := texts(words)
+	if all == nil {
+		if len(words) > 1 && words[0].static {
+			c.run(words)
+		}
+		c.find(TX, "runs text that is not known")
+		return
+	}
+	if len(all) > 0 {
+		c.line(strings.Join(all, " "))
+	}
+}
+
+// after skips the options of a wrapper; valued ones take the next word. A word that
+// is not known may be an option and is not skipped.
+func after(args []word, valued []string) []word {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.static, a.text == "-", !strings.HasPrefix(a.text, "-"):
+			return args[i:]
+		case a.text == "--":
+			return args[i+1:]
+		case slices.Contains(valued, a.text):
+			i++
+		}
+	}
+	return nil
+}
+
+// assignments judges and skips the NAME=value words before a program.
+func assignments(c *command, args []word) []word {
+	for i, a := range args {
+		name, _, sets := strings.Cut(a.text, "=")
+		if !sets || !a.static && strings.ContainsAny(name, "/ ") {
+			return args[i:]
+		}
+		c.variable(name)
+	}
+	return nil
+}
+
+// environment judges env, and reports whether it only shows the environment.
+func (c *command) environment(args []word) bool {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.static && !strings.Contains(a.text, "="):
+			c.find(TX, "does not say which program it runs")
+			return false
+		case a.text == "-", a.text == "-i", a.text == "--ignore-environment", a.text == "-0", a.text == "--null", a.text == "-v", a.text == "--debug":
+		case a.text == "-u", a.text == "--unset":
+			i++
+		case a.text == "-C", a.text == "--chdir":
+			if i++; i < len(args) {
+				c = c.child()
+				c.enter(args[i])
+			}
+		case strings.HasPrefix(a.text, "-u") && !strings.HasPrefix(a.text, "--"), strings.HasPrefix(a.text, "--unset="), strings.HasPrefix(a.text, "--ignore-signal"), strings.HasPrefix(a.text, "--default-signal"):
+		case a.text == "--":
+		case strings.HasPrefix(a.text, "-"):
+			c.find(TX, "runs a program in a way that cannot be read")
+			return false
+		case strings.Contains(a.text, "="):
+			name, _, _ := strings.Cut(a.text, "=")
+			c.variable(name)
+		default:
+			c.run(args[i:])
+			return false
+		}
+	}
+	return true
+}
+
+// shell judges a shell that is started.
+func (c *command) shell(args []word) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.input:
+			c.find(TX, "runs text that is not known")
+			return
+		case !a.static:
+			c.find(TX, "runs text that is not known")
+			return
+		case a.text == "--":
+			continue
+		case a.text == "--version", a.text == "--help":
+			c.find(T0, "looks")
+			return
+		case a.text == "--rcfile", a.text == "--init-file":
+			c.find(T3, "runs code that was not read")
+			i++
+		case a.text == "-o", a.text == "+o", a.text == "-O", a.text == "+O":
+			i++
+		case strings.HasPrefix(a.text, "--"):
+		case len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+'):
+			if strings.Contains(a.text, "c") {
+				// Further options may stand before the text.
+				for i++; i < len(args) && args[i].static && strings.HasPrefix(args[i].text, "-"); i++ {
+				}
+				if i < len(args) {
+					c.text2(args[i])
+				}
+				return
+			}
+			if strings.Contains(a.text, "s") {
+				c.fed()
+				return
+			}
+		case a.text == "-", a.text == "/dev/stdin":
+			c.fed()
+			return
+		default:
+			c.read(a)
+			c.find(T3, "runs code that was not read")
+			return
+		}
+	}
+	c.fed()
+}
+
+// fed judges a shell that reads its commands from standard input.
+func (c *command) fed() {
+	switch {
+	case c.in.text != nil:
+		c.line(*c.in.text)
+	case c.in.unknown:
+		c.find(TX, "runs text that is not known")
+	default:
+		c.find(T3, "starts a shell")
+	}
+}
+
+func (c *command) source(args []word) {
+	switch {
+	case len(args) == 0:
+		c.find(T0, "looks")
+	case !args[0].static, args[0].text == "/dev/stdin":
+		c.find(TX, "runs text that is not known")
+	default:
+		c.find(T3, "runs code that was not read")
+		// It may have changed everything.
+		c.vars, c.dirs = map[string]string{}, nil
+	}
+}
+
+func (c *command) trap(args []word) {
+	o := split(args)
+	if o.has("-l", "-p") || len(o.operands) < 2 {
+		c.find(T0, "looks")
+		return
+	}
+	w := o.operands[0]
+	switch {
+	case w.static && (w.text == "" || w.text == "-"):
+		c.find(T0, "looks")
+	default:
+		inner := c.child()
+		inner.dirs, inner.vars = nil, map[string]string{}
+		inner.text2(w)
+	}
+}
+
+// cd follows a change of directory.
+func (c *command) cd(name string, args []word) {
+	o := split(args)
+	c.find(T0, "looks")
+	switch {
+	case name != "cd":
+		c.dirs = nil
+	case len(o.operands) == 0:
+		if o.hidden || c.Home == "" || len(args) > 0 && args[0].text == "-" {
+			c.dirs = nil
+			return
+		}
+		c.enter(literal(c.Home))
+	case len(o.operands) > 1, o.operands[0].text == "-":
+		c.dirs = nil
+	default:
+		c.enter(o.operands[0])
+	}
+}
+
+// enter makes w a directory where the shell may be; entering may also fail.
+func (c *command) enter(w word) {
+	to, known := c.places(w)
+	if !known || w.glob {
+		c.dirs = nil
+		return
+	}
+	c.dirs = either(c.dirs, to)
+}
+
+func (c *command) xargs(args []word) {
+	valued := []string{"-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "-i", "--max-args", "--max-procs", "--replace", "--max-lines", "--delimiter", "--arg-file", "--max-chars", "--eof"}
+	rest := after(args, valued)
+	if len(rest) == 0 {
+		c.find(T0, "looks")
+		return
+	}
+	if rest[0].static && slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, path.Base(rest[0].text)) {
+		all := texts(rest)
+		if all == nil || slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "{}") }) || len(rest) < 3 {
+			c.find(TX, "runs text that is not known")
+			return
+		}
+	}
+	for i, w := range rest {
+		if i > 0 && (strings.Contains(w.text, "{}") || w.text == "%" || w.text == "_") {
+			rest[i].static = false
+		}
+	}
+	c.perFile(append(slices.Clone(rest), word{}))
+}
+
+func (c *command) findFiles(args []word) {
+	var roots []word
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if !a.static {
+			if len(roots) == i {
+				roots = append(roots, a)
+				c.find(T3, "may do more than look")
+				continue
+			}
+			continue // the value of a test; an option would stand first
+		}
+		switch a.text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+			var words []word
+			for i++; i < len(args) && !(args[i].static && (args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}")); i++ {
+				w := args[i]
+				if strings.Contains(w.text, "{}") {
+					w.static = false
+				}
+				words = append(words, w)
+			}
+			if len(words) > 1 && words[0].static && slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, path.Base(words[0].text)) && !slices.ContainsFunc(words[1:], func(w word) bool { return w.static && w.text == "-c" }) {
+				c.find(T3, "runs code that was not read")
+				continue
+			}
+			c.perFile(words)
+		case "-delete":
+			for _, r := range roots {
+				if r.static && r.text != "." {
+					c.destroyed(r, true)
+				}
+			}
+			c.find(T2d, "deletes what it finds")
+		case "-fprint", "-fprint0", "-fprintf", "-fls":
+			if i++; i < len(args) {
+				c.written(args[i])
+			}
+		case "-files0-from":
+			c.find(T3, "may do more than look")
+		default:
+			if !strings.HasPrefix(a.text, "-") && a.text != "(" && a.text != "!" && len(roots) == i {
+				roots = append(roots, a)
+			}
+		}
+	}
+	c.find(T0, "looks")
+}
+
+// perFile judges a program that is run for files that are not known: looking at
+// them is looking.
+func (c *command) perFile(words []word) {
+	if len(words) == 0 || !words[0].static {
+		c.find(TX, "does not say which program it runs")
+		return
+	}
+	inner := c.child()
+	var found []Finding
+	inner.found = &found
+	inner.run(words)
+	for _, f := range found {
+		if f.Tier == T1s && f.Reason == "reads a file whose name is not known" {
+			f.Tier, f.Reason = T0, "looks"
+		}
+		*c.found = append(*c.found, f)
+	}
+}
+
+func (c *command) create(name string, args []word) {
+	o := split(args, "-m", "-d", "-r", "-t", "--mode", "--date", "--reference", "-p", "--tmpdir", "--suffix")
+	if name == "mkdir" {
+		o = split(args, "-m", "--mode")
+	}
+	operands := o.operands
+	if (name == "chmod" || name == "setfacl" || name == "chattr") && len(operands) > 0 {
+		operands = operands[1:]
+	}
+	if name == "chmod" && o.has("-R", "--recursive") {
+		for _, w := range operands {
+			if at, ok := c.places(w); ok && slices.ContainsFunc(at, c.vital) {
+				c.find(T5, "changes the modes of the whole machine")
+				return
+			}
+		}
+	}
+	if name == "mktemp" {
+		c.find(T0, "makes a temporary file")
+		return
+	}
+	for _, w := range operands {
+		c.written(w)
+	}
+	c.find(T2, "changes the workspace")
+}
+
+func (c *command) copy(name string, args []word) {
+	o := split(args, "-t", "-S", "-m", "-o", "-g", "--target-directory", "--suffix", "--mode", "--owner", "--group")
+	from, to := o.operands, o.values("-t", "--target-directory")
+	if len(to) == 0 && len(from) > 0 {
+		to, from = from[len(from)-1:], from[:len(from)-1]
+	}
+	for _, w := range to {
+		c.written(w)
+	}
+	for _, w := range from {
+		switch name {
+		case "mv", "rename":
+			at, known := c.places(w)
+			if !known {
+				c.find(T3, "moves a file whose name is not known", machine)
+			}
+			for _, p := range at {
+				switch {
+				case c.vital(p):
+					c.find(T5, "moves "+p)
+				case everything(c.Workspace, p):
+					c.find(T2d, "moves the whole workspace", whole)
+				case !below(c.Workspace, p):
+					c.find(T3, "moves a file from outside the workspace", machine)
+				case Sensitive(c.Workspace, p):
+					c.find(T3, "moves a file that programs obey")
+				}
+			}
+		case "ln":
+			if at, known := c.places(w); !known || slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) }) {
+				c.find(T3, "makes a link that leads out of the workspace", machine)
+			}
+		default:
+			c.read(w)
+		}
+	}
+	c.find(T2, "changes the workspace")
+}
+
+func (c *command) disk(name string, args []word) {
+	for _, w := range args {
+		if w.static && slices.Contains([]string{"-l", "--list", "--help", "--version", "-V", "list", "status", "print"}, w.text) && name != "wipefs" && !strings.HasPrefix(name, "mk") {
+			c.find(T0, "looks")
+			return
+		}
+	}
+	for _, w := range args {
+		if !w.static || strings.HasPrefix(w.text, "/dev/") {
+			c.find(T5, "changes a raw device")
+			return
+		}
+	}
+	if strings.HasPrefix(name, "mkfs") || name == "mke2fs" || name == "mkswap" {
+		for _, w := range split(args, "-L", "-t", "-b", "-N", "-O", "-E").operands {
+			c.destroyed(w, false)
+		}
+		return
+	}
+	c.find(T3, "changes disks", machine)
+}
+
+func (c *command) system(name string, args []word) {
+	var first string
+	for _, w := range args {
+		if w.static && !strings.HasPrefix(w.text, "-") {
+			first = w.text
+			break
+		}
+	}
+	switch name {
+	case "systemctl":
+		switch first {
+		case "status", "show", "list-units", "list-unit-files", "list-timers", "list-dependencies", "is-active", "is-enabled", "is-failed", "cat", "get-default", "show-environment":
+			c.find(T0, "looks")
+			return
+		case "poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "suspend", "hibernate", "isolate":
+			c.find(T5, "ends the machine")
+			return
+		}
+	case "service", "rc-service":
+		if len(args) == 2 && args[1].static && args[1].text == "status" {
+			c.find(T0, "looks")
+			return
+		}
+	case "journalctl", "dmesg":
+		if split(args, "-u", "-n", "-S", "-U", "-o", "-p", "-t", "-g", "-b", "--since", "--until", "--unit", "--lines", "--output").only("-u", "-n", "-S", "-U", "-o", "-p", "-t", "-g", "-b", "-x", "-e", "-f", "-r", "-k", "-T", "-H", "-l", "-a",
+			"--since", "--until", "--unit", "--lines", "--output", "--no-pager", "--boot", "--follow", "--reverse", "--utc", "--human") {
+			c.find(T0, "looks")
+			return
+		}
+	case "ip", "ifconfig", "route":
+		for _, w := range args {
+			if !w.static || slices.Contains([]string{"add", "del", "delete", "set", "flush", "change", "replace", "append", "up", "down", "exec", "netmask", "default", "gw", "mtu", "via", "netns", "-batch", "-b", "-force"}, w.text) {
+				c.find(T3, "changes the network of the machine", machine)
+				return
+			}
+		}
+		if name != "ip" && len(args) > 1 {
+			c.find(T3, "changes the network of the machine", machine)
+			return
+		}
+		c.find(T0, "looks")
+		return
+	case "sysctl":
+		if !slices.ContainsFunc(args, func(w word) bool {
+			return !w.static || strings.ContainsAny(w.text, "=") || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "wpf") || strings.HasPrefix(w.text, "--")
+		}) {
+			c.find(T0, "looks")
+			return
+		}
+	case "mount", "crontab", "hostnamectl", "timedatectl", "localectl", "loginctl":
+		if len(args) == 0 && name != "crontab" || len(args) == 1 && args[0].static && (args[0].text == "-l" || args[0].text == "status" || args[0].text == "show") {
+			c.find(T0, "looks")
+			return
+		}
+	case "kill":
+		if len(args) > 0 && args[0].static && args[0].text == "-l" {
+			c.find(T0, "looks")
+			return
+		}
+		for _, w := range args {
+			if w.static && (w.text == "-1" || w.text == "1") && len(args) > 1 && w != args[0] {
+				c.find(T5, "ends every process")
+				return
+			}
+		}
+	case "chown", "chgrp":
+		o := split(args, "--reference", "--from")
+		if o.has("-R", "--recursive") && len(o.operands) > 1 {
+			for _, w := range o.operands[1:] {
+				if at, ok := c.places(w); ok && slices.ContainsFunc(at, c.vital) {
+					c.find(T5, "changes the owners of the whole machine")
+					return
+				}
+			}
+		}
+	case "strace", "ltrace":
+		c.find(T3, "changes the machine", machine)
+		c.run(after(args, []string{"-e", "-o", "-p", "-s", "-P", "-u", "-E", "-a", "-O", "-S"}))
+		return
+	case "gdb":
+		c.find(T3, "runs code that was not read")
+		return
+	}
+	c.find(T3, "changes the machine", machine)
+}
+
+func (c *command) archive(name string, args []word) {
+	switch name {
+	case "tar", "bsdtar":
+		c.tar(args)
+		return
+	case "unzip":
+		o := split(args, "-d", "-x", "-P")
+		if o.has("-l", "-t", "-v", "-Z", "-p", "-c") && !o.hidden {
+			for _, w := range o.operands {
+				c.read(w)
+			}
+			return
+		}
+		c.find(T3, "writes files of names that are not known", machine)
+		return
+	case "zip":
+		o := split(args, "-x", "-i", "-n", "-b", "-t", "-P", "-T")
+		if o.has("-T", "-TT", "-m", "--unzip-command") || o.hidden {
+			c.find(T3, "may run a program")
+			return
+		}
+		for i, w := range o.operands {
+			if i == 0 {
+				c.written(w)
+			} else {
+				c.read(w)
+			}
+		}
+		return
+	case "iconv", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd":
+		o := split(args, "-f", "-t", "-o", "-S", "-T", "-D")
+		if name != "iconv" {
+			o = split(args, "-S", "-T", "-o", "-D")
+		}
+		for _, w := range o.values("-o", "--output") {
+			c.written(w)
+		}
+		for _, w := range o.operands {
+			c.read(w)
+			if name != "iconv" && !o.has("-c", "--stdout", "-t", "--test", "-l", "--list") {
+				c.written(w)
+			}
+		}
+		c.find(T0, "looks")
+		return
+	case "split", "csplit", "dos2unix", "unix2dos":
+		o := split(args, "-l", "-b", "-n", "-a", "-C", "--filter", "-f", "-t", "-k")
+		if o.has("--filter") || o.hidden {
+			c.find(T3, "may run a program")
+			return
+		}
+		for _, w := range o.operands {
+			c.written(w)
+		}
+		c.find(T2, "changes the workspace")
+		return
+	}
+	c.find(T3, "writes files of names that are not known", machine)
+}
+
+func (c *command) tar(args []word) {
+	lists, file, hidden, acts := false, word{}, false, false
+	var operands []word
+	for i, a := range args {
+		if !a.static {
+			hidden = true
+			continue
+		}
+		flags := ""
+		switch {
+		case strings.HasPrefix(a.text, "--"):
+			name, value, _ := strings.Cut(a.text, "=")
+			switch name {
+			case "--list":
+				lists = true
+			case "--file":
+				file = literal(value)
+			case "--create", "--extract", "--get", "--append", "--update", "--delete":
+				acts = true
+			case "--gzip", "--verbose", "--bzip2", "--xz", "--zstd", "--directory", "--exclude", "--strip-components", "--wildcards", "--auto-compress", "--numeric-owner", "--no-unquote", "--null":
+			default:
+				c.find(T3, "may run a program")
+			}
+			continue
+		case strings.HasPrefix(a.text, "-"):
+			flags = a.text[1:]
+		case i == 0:
+			flags = a.text
+		default:
+			operands = append(operands, a)
+			continue
+		}
+		for k, f := range flags {
+			switch f {
+			case 't':
+				lists = true
+			case 'c', 'x', 'r', 'u', 'A':
+				acts = true
+			case 'f':
+				if rest := flags[k+1:]; strings.HasPrefix(a.text, "-") && rest != "" {
+					file = literal(rest)
+				} else if i+1 < len(args) {
+					file = args[i+1]
+				}
+			case 'I', 'F':
+				c.find(T3, "may run a program")
+			}
+		}
+	}
+	switch {
+	case lists && !acts && !hidden:
+		c.find(T0, "looks")
+	case acts && !hidden && file.static && strings.Contains(joined(args), "c"):
+		if file.text != "-" {
+			c.written(file)
+		}
+		for _, w := range operands {
+			if w.text != file.text {
+				c.read(w)
+			}
+		}
+		c.find(T2, "packs")
+		if strings.ContainsAny(flagsOf(args), "x") {
+			c.find(T3, "writes files of names that are not known", machine)
+		}
+	default:
+		for _, w := range operands {
+			c.read(w)
+		}
+		c.find(T3, "writes files of names that are not known", machine)
+	}
+}
+
+func joined(args []word) string {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString(a.text + " ")
+	}
+	return b.String()
+}
+
+// flagsOf are the letters of the first word, which tar takes as options.
+func flagsOf(args []word) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return strings.TrimLeft(args[0].text, "-")
+}
+
+func (c *command) rsync(args []word) {
+	o := split(args, "-e", "--rsh", "--exclude", "--include", "--filter", "-f", "--rsync-path", "--password-file", "--bwlimit", "--port", "--timeout", "-T", "--temp-dir", "--log-file", "--files-from", "--out-format", "-M", "--remote-option", "--link-dest", "--compare-dest", "--backup-dir", "-B", "--max-size", "--min-size")
+	remote := o.has("-e", "--rsh", "--rsync-path", "-M", "--remote-option", "--daemon") || o.hidden
+	for _, w := range o.operands {
+		remote = remote || strings.Contains(w.text, ":")
+	}
+	if remote {
+		c.sends = true
+		for _, w := range o.operands {
+			c.sent(w)
+		}
+		c.find(T4, "talks to another machine")
+		return
+	}
+	if len(o.operands) > 0 {
+		to := o.operands[len(o.operands)-1]
+		for _, w := range o.operands[:len(o.operands)-1] {
+			c.read(w)
+		}
+		if o.has("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--remove-source-files") {
+			c.destroyed(to, true)
+		}
+		c.written(to)
+	}
+	c.find(T2, "copies")
+}
+
+func (c *command) format(name string, args []word) {
+	o := split(args)
+	switch {
+	case name == "gofmt" || name == "shfmt" || name == "goimports":
+		if o.hidden {
+			c.find(T3, "may do more than look")
+			return
+		}
+		if o.has("-w", "--write") {
+			for _, w := range o.operands {
+				c.written(w)
+			}
+			c.find(T2, "formats files")
+			return
+		}
+		for _, w := range o.operands {
+			c.read(w)
+		}
+		c.find(T0, "looks")
+	default:
+		c.find(T3, "loads configuration of the workspace")
+	}
+}
+
+func (c *command) golang(args []word) {
+	verb := ""
+	if len(args) > 0 && args[0].static {
+		verb = args[0].text
+	}
+	rest := joined(args)
+	switch verb {
+	case "version", "help", "doc":
+		c.find(T0, "looks")
+	case "env":
+		if strings.Contains(rest, "-w ") || strings.Contains(rest, "-u ") || split(args).hidden {
+			c.find(T3, "changes the settings of go", machine)
+			return
+		}
+		c.find(T0, "looks")
+	case "fmt":
+		c.find(T2, "formats files")
+	case "vet":
+		if strings.Contains(rest, "-vettool") || strings.Contains(rest, "-toolexec") || split(args).hidden {
+			c.find(T3, "runs code that was not read")
+			return
+		}
+		c.find(T0, "looks")
+	default:
+		c.find(T3, "runs project code")
+	}
+}
+
+// code judges programs that run what they are given.
+func (c *command) code(name string, args []word) {
+	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "-V", "-v", "--help", "version"}, args[0].text) && !slices.Contains([]string{"make", "just", "task", "rake", "npm", "mvn", "gradle"}, name) {
+		c.find(T0, "looks")
+		return
+	}
+	for _, w := range args {
+		if w.input {
+			c.find(TX, "runs text that is not known")
+			return
+		}
+	}
+	publish := []string{"publish", "login", "logout", "adduser", "owner", "unpublish", "deprecate", "dist-tag", "access", "token", "push", "upload", "deploy", "yank", "release", "nuget", "team", "star", "hook", "trust"}
+	for _, w := range args {
+		if slices.Contains([]string{"npm", "yarn", "pnpm", "bun", "cargo", "gem", "poetry", "twine", "uv", "hatch", "flit", "mvn", "gradle", "gradlew", "dotnet", "composer", "mix", "lerna", "conda", "semantic-release", "goreleaser", "sbt"}, name) &&
+			w.static && slices.Contains(publish, w.text) {
+			c.find(T4, "publishes")
+			return
+		}
+	}
+	if slices.Contains([]string{"python", "python2", "python3", "node", "nodejs", "ruby", "perl", "php", "lua", "pwsh", "deno", "bun", "tclsh", "java", "expect"}, name) {
+		operands := split(args, "-c", "-m", "-e", "-W", "-X", "-I", "-r").operands
+		if c.in.unknown && len(args) == 0 || c.in.unknown && len(operands) > 0 && operands[0].text == "-" && c.in.text == nil {
+			c.find(TX, "runs text that is not known")
+			return
+		}
+	}
+	c.find(T3, "runs code that was not read")
+}
+
+func (c *command) packages(name string, args []word) {
+	first := ""
+	for _, w := range args {
+		if !w.static {
+			break
+		}
+		if !strings.HasPrefix(w.text, "-") {
+			first = w.text
+			break
+		}
+	}
+	looks := []string{"list", "show", "search", "policy", "info", "depends", "rdepends", "madison", "repolist", "check-update", "provides", "history", "query", "outdated", "deps", "leaves", "dump", "stats", "pkgnames", "changelog"}
+	flag := ""
+	if len(args) > 0 && args[0].static {
+		flag = args[0].text
+	}
+	switch {
+	case slices.Contains(looks, first) && !split(args).hidden:
+		c.find(T0, "looks")
+	case (name == "dpkg" || name == "dpkg-query") && slices.Contains([]string{"-l", "-L", "-s", "-S", "-W", "--list", "--status", "--listfiles", "--search", "--show", "--print-architecture"}, flag):
+		c.find(T0, "looks")
+	case name == "rpm" && strings.HasPrefix(flag, "-q"):
+		c.find(T0, "looks")
+	case name == "pacman" && (strings.HasPrefix(flag, "-Q") || flag == "-Ss" || flag == "-Si"):
+		c.find(T0, "looks")
+	default:
+		c.find(T3, "changes the packages of the machine", machine)
+	}
+}

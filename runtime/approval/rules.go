@@ -1,0 +1,136 @@
+package approval
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Rule names tool calls: commands by their words, other tools by a path.
+//
+//	terraform plan *       the command terraform plan, with any further words
+//	make test              exactly that
+//	write_file: docs/*     the tool write_file in that directory
+//
+// A * in a word stands for any text without a space, as the last word for any
+// number of words. A rule for commands is held against complete simple commands
+// as the shell would run them, never against text.
+type Rule struct {
+	text  string
+	tool  string // "execute" for commands
+	words []string
+}
+
+// ParseRule reads a rule.
+func ParseRule(text string) (Rule, error) {
+	r := Rule{text: strings.TrimSpace(text), tool: "execute"}
+	if r.text == "" {
+		return r, fmt.Errorf("a rule is empty")
+	}
+	if name, pattern, ok := strings.Cut(r.text, ":"); ok && slices.Contains(Tools, name) && name != "execute" {
+		r.tool, r.words = name, []string{strings.TrimSpace(pattern)}
+		if r.words[0] == "" {
+			return r, fmt.Errorf("the rule %q names no path", r.text)
+		}
+		return r, nil
+	}
+	r.words = strings.Fields(strings.TrimPrefix(r.text, "execute:"))
+	if len(r.words) == 0 || r.words[0] == "*" {
+		return r, fmt.Errorf("the rule %q names no program; use --approval-mode yolo to allow everything", r.text)
+	}
+	if strings.ContainsAny(r.text, "|;&<>`$()") {
+		return r, fmt.Errorf("the rule %q is not one simple command", r.text)
+	}
+	return r, nil
+}
+
+// Tools are the tools that rules may name.
+var Tools = []string{"ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute", "fetch_url", "web_search"}
+
+func (r Rule) String() string { return r.text }
+
+// exact reports whether the rule stands for one command only.
+func (r Rule) exact() bool { return !strings.Contains(r.text, "*") }
+
+// command reports whether the rule is for the command of these words. A word that
+// is not known is "" and is only met by *.
+func (r Rule) command(words []string) bool {
+	if r.tool != "execute" || len(words) == 0 {
+		return false
+	}
+	for i, p := range r.words {
+		if p == "*" && i == len(r.words)-1 {
+			return true
+		}
+		if i >= len(words) || !star(p, words[i]) && !(i == 0 && star(p, path.Base(words[i]))) {
+			return false
+		}
+	}
+	return len(words) == len(r.words)
+}
+
+// file reports whether the rule is for a tool at a path.
+func (r Rule) file(tool, workspace, name string) bool {
+	if r.tool != tool {
+		return false
+	}
+	p := r.words[0]
+	if !path.IsAbs(p) {
+		p = path.Join(workspace, p)
+	}
+	if dir, ok := strings.CutSuffix(p, "/*"); ok && below(dir, name) && name != path.Clean(dir) {
+		return true
+	}
+	return star(p, name)
+}
+
+// star reports whether text is pattern, in which * stands for any text.
+func star(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, p := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, p)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(p):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// Rules are what the user and the project say of single calls. Deny beats ask
+// beats allow.
+type Rules struct{ Allow, Ask, Deny []Rule }
+
+// ParseRules reads three lists of rules.
+func ParseRules(allow, ask, deny []string) (Rules, error) {
+	var all Rules
+	for _, list := range []struct {
+		from []string
+		to   *[]Rule
+	}{{allow, &all.Allow}, {ask, &all.Ask}, {deny, &all.Deny}} {
+		for _, text := range list.from {
+			r, err := ParseRule(text)
+			if err != nil {
+				return Rules{}, err
+			}
+			*list.to = append(*list.to, r)
+		}
+	}
+	return all, nil
+}
+
+func first(rules []Rule, match func(Rule) bool) (Rule, bool) {
+	i := slices.IndexFunc(rules, match)
+	if i < 0 {
+		return Rule{}, false
+	}
+	return rules[i], true
+}

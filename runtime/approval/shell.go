@@ -1,0 +1,685 @@
+package approval
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A Context is where a command line would run.
+type Context struct {
+	Place     Place
+	Dir       string // the directory it starts in, absolute
+	Workspace string // the project's directory, absolute
+	Home      string // the home directory; empty: not known
+	Own       string // talkops's own directory, where the machine is this computer
+	Logs      string // the tools' own directory for logs, which may be read; may be empty
+
+	// GitRuns reports whether git's configuration in a directory names programs to
+	// run; nil is never.
+	GitRuns func(dir string) bool
+
+	// Real resolves the links in an absolute path, where the machine is this
+	// computer; nil leaves paths as they are.
+	Real func(name string) string
+}
+
+// Classify reads a shell command line and returns what its parts do. It runs
+// nothing and reads no file.
+func Classify(line string, at Context) []Finding {
+	found, _ := read(line, at)
+	return found
+}
+
+// read is Classify, and returns the words of every simple command as well. A word
+// that is not known is "".
+func read(line string, at Context) (found []Finding, commands [][]string) {
+	// A fault of the reader must not let a command pass.
+	defer func() {
+		if recover() != nil {
+			found = append(found, Finding{Tier: TX, Part: line, Reason: "cannot be read as a command", unparsed: true})
+		}
+	}()
+	if r, bad := strange(line); bad {
+		found = append(found, Finding{Tier: TX, Part: line, Reason: "holds the invisible character " + r})
+	}
+	// The shell in the sandbox may be any POSIX one; where bash and POSIX read a
+	// text differently, both readings count.
+	bash := parse(line, syntax.LangBash)
+	if bash == nil {
+		return append(found, Finding{Tier: TX, Part: line, Reason: "cannot be read as a command", unparsed: true}), nil
+	}
+	judge(bash, at, &found, &commands)
+	if posix := parse(line, syntax.LangPOSIX); posix != nil {
+		judge(posix, at, &found, &commands)
+	}
+	return found, commands
+}
+
+func parse(text string, lang syntax.LangVariant) *syntax.File {
+	f, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	if !path.IsAbs(at.Dir) {
+		c.dirs = nil
+	}
+	c.list(f.Stmts)
+}
+
+// strange names the first character that hides or reorders text.
+func strange(line string) (string, bool) {
+	for _, r := range line {
+		switch {
+		case r == '\n', r == '\t':
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar, r == '\u2028', r == '\u2029', r == '\u3164', r == '\u00a0':
+			return strings.ToUpper(strings.Trim(strings.Trim(quoteRune(r), "'"), `\`)), true
+		}
+	}
+	return "", false
+}
+
+func quoteRune(r rune) string {
+	const hex = "0123456789abcdef"
+	s := []byte("u")
+	for shift := 20; shift >= 0; shift -= 4 {
+		if d := r >> shift & 15; d != 0 || len(s) > 1 || shift <= 12 {
+			s = append(s, hex[d])
+		}
+	}
+	return string(s)
+}
+
+// A command judges one command line. It is the state of the shell as far as it
+// can be known.
+type command struct {
+	Context
+	dirs  []string          // where it may be; nil: not known
+	vars  map[string]string // variables that are known
+	funcs map[string]bool
+	found *[]Finding
+	*effects
+
+	commands *[][]string // the words of every simple command; may be nil
+
+	part  string   // what is judged now
+	plain []string // the same as words, if nothing in it is hidden
+	depth int      // of text in text
+	in    input    // standard input
+}
+
+// effects are what the parts of one pipeline do together.
+type effects struct{ secrets, sends bool }
+
+// An input is what is known of standard input.
+type input struct {
+	text    *string // the whole of it
+	unknown bool    // it comes from somewhere
+}
+
+type mark func(*Finding)
+
+func machine(f *Finding)  { f.machine = true }
+func whole(f *Finding)    { f.whole = true }
+func store(f *Finding)    { f.store = true }
+func unread(f *Finding)   { f.typed = true }
+func unparsed(f *Finding) { f.unparsed = true }
+
+// find adds a finding about the part that is judged now.
+func (c *command) find(t Tier, reason string, marks ...mark) {
+	f := Finding{Tier: t, Part: c.part, Reason: reason, words: c.plain}
+	for _, m := range marks {
+		m(&f)
+	}
+	*c.found = append(*c.found, f)
+}
+
+// child is the state of a subshell.
+func (c *command) child() *command {
+	s := *c
+	s.dirs, s.vars, s.funcs = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs)
+	return &s
+}
+
+func (c *command) list(stmts []*syntax.Stmt) {
+	for _, s := range stmts {
+		c.stmt(s)
+	}
+}
+
+// branch judges statements that may or may not run: what they change is not known
+// afterwards.
+func (c *command) branch(stmts []*syntax.Stmt) {
+	dirs, vars := slices.Clone(c.dirs), maps.Clone(c.vars)
+	c.list(stmts)
+	c.dirs = either(dirs, c.dirs)
+	for name, value := range c.vars {
+		if vars[name] != value {
+			delete(c.vars, name)
+		}
+	}
+	for name := range vars {
+		if _, ok := c.vars[name]; !ok {
+			delete(c.vars, name)
+		}
+	}
+}
+
+// either joins two sets of directories; nil is every one.
+func either(a, b []string) []string {
+	if a == nil || b == nil {
+		return nil
+	}
+	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a), b...))))
+	if len(all) > 8 {
+		return nil
+	}
+	return all
+}
+
+func (c *command) stmt(s *syntax.Stmt) {
+	before := c.in
+	for _, r := range s.Redirs {
+		c.redirect(r)
+	}
+	switch x := s.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		c.apart(func() { c.call(x) })
+	case *syntax.BinaryCmd:
+		c.binary(x)
+	case *syntax.Block:
+		c.list(x.Stmts)
+	case *syntax.Subshell:
+		c.child().list(x.Stmts)
+	case *syntax.IfClause:
+		for i := x; i != nil; i = i.Else {
+			c.list(i.Cond)
+			c.branch(i.Then)
+		}
+	case *syntax.WhileClause:
+		c.loop(func() { c.list(x.Cond); c.branch(x.Do) })
+	case *syntax.ForClause:
+		c.each(x)
+	case *syntax.CaseClause:
+		c.words(x.Word)
+		for _, item := range x.Items {
+			c.words(item.Patterns...)
+			c.branch(item.Stmts)
+		}
+	case *syntax.FuncDecl:
+		c.declare(x)
+	case *syntax.DeclClause:
+		c.part = x.Variant.Value
+		c.assign(x.Args, true)
+	case *syntax.TimeClause:
+		if x.Stmt != nil {
+			c.stmt(x.Stmt)
+		}
+	case *syntax.CoprocClause:
+		c.child().stmt(x.Stmt)
+	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
+		c.part = "a test"
+		c.nested(x.(syntax.Node))
+		c.find(T0, "looks")
+	default:
+		c.part = "a command"
+		c.find(TX, "is of a kind that is not known")
+	}
+	c.in = before
+}
+
+// apart judges one command or pipeline and what its parts do together.
+func (c *command) apart(f func()) {
+	outer := c.effects
+	c.effects = &effects{}
+	f()
+	if c.secrets && c.sends {
+		c.find(T5, "sends credentials away")
+	}
+	outer.secrets = outer.secrets || c.secrets
+	outer.sends = outer.sends || c.sends
+	c.effects = outer
+}
+
+func (c *command) binary(x *syntax.BinaryCmd) {
+	switch x.Op {
+	case syntax.AndStmt:
+		before := slices.Clone(c.dirs)
+		c.stmt(x.X)
+		if isCd(x.X) {
+			// What follows runs only if the directory was entered.
+			moved := c.dirs
+			if entered := moved; len(entered) > len(before) {
+				c.dirs = minus(entered, before)
+			}
+			c.stmt(x.Y)
+			c.dirs = either(c.dirs, before)
+			return
+		}
+		c.branch([]*syntax.Stmt{x.Y})
+	case syntax.OrStmt:
+		c.stmt(x.X)
+		c.branch([]*syntax.Stmt{x.Y})
+	default: // pipes
+		c.apart(func() {
+			left, right := c.child(), c.child()
+			left.stmt(x.X)
+			right.in = input{unknown: true}
+			right.stmt(x.Y)
+		})
+	}
+}
+
+func minus(a, b []string) []string {
+	var rest []string
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			rest = append(rest, s)
+		}
+	}
+	if len(rest) == 0 {
+		return a
+	}
+	return rest
+}
+
+func isCd(s *syntax.Stmt) bool {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && len(call.Args) > 0 && call.Args[0].Lit() == "cd"
+}
+
+// loop judges a body that may run again: what it leaves holds at its beginning.
+func (c *command) loop(body func()) {
+	found, at := len(*c.found), slices.Clone(c.dirs)
+	body()
+	if c.dirs == nil && at != nil || len(c.dirs) != len(at) {
+		*c.found = (*c.found)[:found]
+		c.dirs = nil
+		body()
+	}
+}
+
+func (c *command) each(x *syntax.ForClause) {
+	switch iter := x.Loop.(type) {
+	case *syntax.WordIter:
+		name := iter.Name.Value
+		c.part = "for " + name
+		c.variable(name)
+		var items []word
+		for _, w := range iter.Items {
+			items = append(items, c.resolve(w)...)
+		}
+		known := iter.InPos.IsValid() && len(items) > 0 && len(items) <= 20
+		for _, item := range items {
+			known = known && item.static
+		}
+		if !known {
+			delete(c.vars, name)
+			c.loop(func() { c.branch(x.Do) })
+			return
+		}
+		for _, item := range items {
+			c.vars[name] = item.text
+			c.loop(func() { c.branch(x.Do) })
+		}
+		delete(c.vars, name)
+	default:
+		c.part = "for"
+		c.nested(x.Loop.(syntax.Node))
+		c.loop(func() { c.branch(x.Do) })
+	}
+}
+
+func (c *command) declare(x *syntax.FuncDecl) {
+	if x.Name == nil {
+		c.part = "a function"
+		c.find(TX, "is a function without a name")
+		return
+	}
+	name := x.Name.Value
+	c.part = name + "()"
+	switch {
+	case bomb(x):
+		c.find(T5, "starts itself without end")
+		return
+	case known(name):
+		c.find(TX, "a function takes the name of a program")
+	}
+	c.funcs[name] = true
+	body := c.child()
+	body.vars = map[string]string{} // it runs later, when they may have changed
+	body.dirs = nil
+	body.stmt(x.Body)
+	for name := range c.vars {
+		if !slices.Contains([]string{"HOME"}, name) {
+			delete(c.vars, name)
+		}
+	}
+}
+
+// bomb reports whether the function starts itself in a pipe or in the background.
+func bomb(x *syntax.FuncDecl) bool {
+	found := false
+	syntax.Walk(x.Body, func(n syntax.Node) bool {
+		s, ok := n.(*syntax.Stmt)
+		if !ok {
+			return true
+		}
+		call, simple := s.Cmd.(*syntax.CallExpr)
+		if simple && s.Background && len(call.Args) > 0 && call.Args[0].Lit() == x.Name.Value {
+			found = true
+		}
+		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && (b.Op == syntax.Pipe || b.Op == syntax.PipeAll) {
+			if left, ok := b.X.Cmd.(*syntax.CallExpr); ok && len(left.Args) > 0 && left.Args[0].Lit() == x.Name.Value {
+				found = true
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func (c *command) redirect(r *syntax.Redirect) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc == nil {
+			return
+		}
+		c.part = "a here-document"
+		w := c.one(r.Hdoc)
+		c.in = input{unknown: true}
+		if w.static {
+			c.in = input{text: &w.text}
+		}
+		return
+	case syntax.WordHdoc:
+		c.part = "a here-string"
+		w := c.one(r.Word)
+		c.in = input{unknown: true}
+		if w.static {
+			c.in = input{text: &w.text}
+		}
+		return
+	}
+	c.part = r.Op.String() + " " + show(r.Word)
+	for _, w := range c.resolve(r.Word) {
+		switch r.Op {
+		case syntax.RdrIn:
+			c.in = input{unknown: true}
+			c.read(w)
+		case syntax.DplIn:
+		case syntax.DplOut:
+			if w.static && (w.text == "-" || strings.Trim(strings.TrimSuffix(w.text, "-"), "0123456789") == "") {
+				continue
+			}
+			c.written(w)
+		case syntax.RdrInOut:
+			c.read(w)
+			c.written(w)
+		default:
+			c.written(w)
+		}
+	}
+}
+
+// show prints a node as it would be typed.
+func show(n syntax.Node) string {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+		return "?"
+	}
+	const most = 200
+	if r := []rune(b.String()); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return b.String()
+}
+
+// assign judges assignments; those that stay are remembered.
+func (c *command) assign(list []*syntax.Assign, stays bool) {
+	for _, a := range list {
+		if a.Name == nil {
+			if a.Value != nil {
+				c.words(a.Value)
+			}
+			continue
+		}
+		name := a.Name.Value
+		value := word{}
+		if a.Value != nil {
+			value = c.one(a.Value)
+		}
+		if a.Array != nil {
+			c.nested(a.Array)
+		}
+		if a.Index != nil {
+			c.nested(a.Index)
+		}
+		if a.Naked && a.Value == nil {
+			continue
+		}
+		c.part = show(a)
+		c.variable(name)
+		switch {
+		case !stays:
+		case a.Value != nil && value.static && !value.glob && !a.Append && a.Index == nil:
+			c.vars[name] = value.text
+		case a.Value == nil && a.Array == nil && !a.Append:
+			c.vars[name] = ""
+		default:
+			delete(c.vars, name)
+			if name == "HOME" {
+				c.Home = ""
+			}
+		}
+		if stays && name == "HOME" {
+			c.Home = c.vars[name]
+		}
+	}
+}
+
+// loads lists the variables that choose which programs run or what they load.
+// A name that ends in _ stands for all that begin so.
+var loads = []string{"PATH", "LD_", "DYLD_", "BASH_ENV", "ENV", "IFS", "PS4", "PROMPT_COMMAND", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
+	"GIT_", "PYTHON", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "KUBECTL_", "TF_CLI_", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
+	"HELM_", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_", "SSH_ASKPASS", "SUDO_ASKPASS", "NPM_CONFIG_", "PIP_"}
+
+// variable judges that a variable is changed.
+func (c *command) variable(name string) {
+	upper := strings.ToUpper(name)
+	for _, l := range loads {
+		switch {
+		case upper == l, strings.HasSuffix(l, "_") && strings.HasPrefix(upper, l), l == "PYTHON" && strings.HasPrefix(upper, l):
+			if l == "KUBECONFIG" || l == "DOCKER_HOST" || l == "DOCKER_CONTEXT" {
+				c.find(T4, "chooses another cluster or machine by "+name)
+			} else {
+				c.find(TX, name+" decides what programs run or load")
+			}
+			return
+		}
+	}
+}
+
+// nested judges the commands inside a node.
+func (c *command) nested(n syntax.Node) {
+	part, plain := c.part, c.plain
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			s := c.child()
+			s.effects = c.effects
+			s.list(x.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			s := c.child()
+			s.effects = c.effects
+			s.list(x.Stmts)
+			return false
+		case *syntax.ParamExp:
+			if x.Exp != nil && (x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull) && x.Param != nil {
+				c.variable(x.Param.Value)
+				delete(c.vars, x.Param.Value)
+			}
+		case *syntax.BinaryArithm:
+			if w, ok := x.X.(*syntax.Word); ok && strings.HasSuffix(x.Op.String(), "=") && w.Lit() != "" {
+				c.variable(w.Lit())
+				delete(c.vars, w.Lit())
+			}
+		case *syntax.UnaryArithm:
+			if w, ok := x.X.(*syntax.Word); ok && w.Lit() != "" {
+				delete(c.vars, w.Lit())
+			}
+		}
+		return true
+	})
+	c.part, c.plain = part, plain
+}
+
+// words judges the commands in words whose text does not matter.
+func (c *command) words(ws ...*syntax.Word) {
+	for _, w := range ws {
+		if w != nil {
+			c.nested(w)
+		}
+	}
+}
+
+// resolve returns what a word becomes: several with braces.
+func (c *command) resolve(w *syntax.Word) []word {
+	c.nested(w)
+	var all []word
+	copied := *w
+	copied.Parts = slices.Clone(w.Parts)
+	syntax.SplitBraces(&copied)
+	for b, err := range expand.BracesSeq(nil, &copied) {
+		if err != nil || len(all) == 200 {
+			return []word{{}}
+		}
+		all = append(all, c.text(b.Parts))
+	}
+	return all
+}
+
+// one is resolve without braces.
+func (c *command) one(w *syntax.Word) word {
+	c.nested(w)
+	return c.text(w.Parts)
+}
+
+// text joins the parts of a word.
+func (c *command) text(parts []syntax.WordPart) word {
+	w := word{static: true}
+	for i, p := range parts {
+		switch x := p.(type) {
+		case *syntax.Lit:
+			text, glob, ok := plainText(x.Value)
+			if rest, tilde := strings.CutPrefix(text, "~"); i == 0 && tilde && strings.HasPrefix(x.Value, "~") {
+				if rest != "" && rest[0] != '/' || c.Home == "" {
+					ok = false
+				}
+				text = c.Home + rest
+			}
+			w.text, w.glob, w.static = w.text+text, w.glob || glob, w.static && ok
+		case *syntax.SglQuoted:
+			text, ok := x.Value, true
+			if x.Dollar {
+				var err error
+				text, _, err = expand.Format(nil, x.Value, nil)
+				ok = err == nil && !strings.Contains(x.Value, "%")
+			}
+			w.text, w.static = w.text+text, w.static && ok
+		case *syntax.DblQuoted:
+			for _, q := range x.Parts {
+				switch y := q.(type) {
+				case *syntax.Lit:
+					w.text += inQuotes(y.Value)
+				case *syntax.ParamExp:
+					value, ok := c.value(y)
+					w.text, w.static = w.text+value, w.static && ok
+				default:
+					w.static = false
+				}
+			}
+		case *syntax.ParamExp:
+			value, ok := c.value(x)
+			if ok && strings.ContainsAny(value, " \t\n") || value == "" {
+				ok = false // it is split, or vanishes
+			}
+			w.glob = w.glob || strings.ContainsAny(value, "*?[")
+			w.text, w.static = w.text+value, w.static && ok
+		case *syntax.ProcSubst:
+			w.input, w.static = len(parts) == 1, false
+		default:
+			w.static = false
+		}
+	}
+	return w
+}
+
+// value is what a variable is known to hold.
+func (c *command) value(x *syntax.ParamExp) (string, bool) {
+	if x.Param == nil || x.Excl || x.Length || x.Width || x.IsSet || x.Index != nil || x.Slice != nil || x.Repl != nil || x.Names != 0 || x.Exp != nil || x.NestedParam != nil {
+		return "", false
+	}
+	switch name := x.Param.Value; name {
+	case "HOME":
+		return c.Home, c.Home != ""
+	case "PWD":
+		if _, set := c.vars[name]; !set && len(c.dirs) == 1 {
+			return c.dirs[0], true
+		}
+		return "", false
+	default:
+		value, known := c.vars[name]
+		return value, known
+	}
+}
+
+// plainText takes the quoting off text that stands outside of quotes.
+func plainText(s string) (text string, glob, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+			continue
+		case '*', '?', '[':
+			glob = true
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), glob, true
+}
+
+// inQuotes takes the quoting off text that stands in double quotes.
+func inQuotes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			switch s[i+1] {
+			case '$', '`', '"', '\\':
+				i++
+			case '\n':
+				i++
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
