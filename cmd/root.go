@@ -125,5 +125,8 @@ func (a *app) loadFor(c *cobra.Command, g *given) (*config.Config, error) {
 	case no:
 		trust = config.Ignored
 	}
+	if id := c.Flags().Lookup("sandbox-id"); id != nil && id.Changed && strings.TrimSpace(id.Value.String()) == "" {
+		return nil, &usageError{"--sandbox-id is given but empty; leave it out for a new sandbox"}
+	}
 	return a.load(g.values(c), trust)
 }

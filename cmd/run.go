@@ -422,6 +422,9 @@ func (a *app) models(ctx context.Context, cfg *config.Config, f runFlags, p *hea
 	if _, err := os.Lstat(f.record); err == nil {
 		return nil, closeAll, &usageError{"--record: " + f.record + " exists; name a new file"}
 	}
+	if info, err := os.Stat(filepath.Dir(f.record)); err != nil || !info.IsDir() {
+		return nil, closeAll, &usageError{"--record: there is no directory " + filepath.Dir(f.record)}
+	}
 	return func(dir string) (model.Model, model.Model, error) {
 		file, err := os.OpenFile(f.record, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {

@@ -113,7 +113,7 @@ func (a *app) listCommand() *cobra.Command {
 				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tSTATE\tPROJECT")
 				for _, l := range leases {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
-						l.Expires.Local().Format("2006-01-02 15:04"), state(l), headless.Clean(l.Project))
+						l.Ends(), state(l), headless.Clean(l.Project))
 				}
 				w.Flush()
 			} else if err == nil {

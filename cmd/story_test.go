@@ -12,6 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
+	"github.com/talkops-ai/talkops/providers/langsmith/langsmithtest"
+	"github.com/talkops-ai/talkops/providers/modal/modaltest"
+	"github.com/talkops-ai/talkops/providers/runloop/runlooptest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
 )
 
@@ -24,17 +27,36 @@ func TestMain(m *testing.M) {
 //
 //	model FILE             start a model server that follows a script (JSON steps)
 //	daytona [DELAY]        start the Daytona emulator and sign in to it
+//	cloud NAME [DELAY]     start the emulator of a cloud and sign in to it
 //	fault OP JSON          make the next calls of an operation fail, as daytonatest.Fault
 //	behave JSON            make the whole service misbehave, as daytonatest.Behaviour
 //	boxes N                check that N machines run
+//	box                    set $BOX to the id of the only machine
 //	calls OP N             check how often an operation was asked for
 //	asked TEXT             check that the model was shown a text
 //	signal NAME            send a signal (INT, TERM, KILL) to the background program
 //	await OP               wait until that operation, or "model", has been asked for
-func TestStories(t *testing.T) {
+func TestStories(t *testing.T) { stories(t, "script", nil) }
+
+// TestClouds tells the stories of testdata/clouds with every cloud, which is
+// named in $CLOUD.
+func TestClouds(t *testing.T) {
+	for _, p := range builtin() {
+		d := p.Describe()
+		if d.Features.Host {
+			continue
+		}
+		t.Run(d.Name, func(t *testing.T) { stories(t, "clouds", map[string]string{"CLOUD": d.Name}) })
+	}
+}
+
+func stories(t *testing.T, dir string, env map[string]string) {
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("..", "testdata", "script"),
+		Dir: filepath.Join("..", "testdata", dir),
 		Setup: func(e *testscript.Env) error {
+			for name, value := range env {
+				e.Setenv(name, value)
+			}
 			home, err := os.MkdirTemp("", "talkops-story-")
 			if err != nil {
 				return err
@@ -50,8 +72,8 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"model": startModel, "daytona": startDaytona, "fault": inject, "behave": behave,
-			"boxes": checkBoxes, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal,
+			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
+			"boxes": checkBoxes, "box": theBox, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal,
 		},
 		RequireExplicitExec: false,
 	})
@@ -60,7 +82,24 @@ func TestStories(t *testing.T) {
 // A stage is the servers of one story.
 type stage struct {
 	model *modeltest.Server
-	cloud *daytonatest.Server
+	cloud cloud
+}
+
+// A cloud is an emulated vendor.
+type cloud interface {
+	Settings() map[string]string
+	Inject(daytonatest.Fault)
+	Requests(op string) []daytonatest.Request
+	Boxes() []string
+	Close()
+}
+
+// clouds starts the emulated vendor of every built-in provider.
+var clouds = map[string]func(delay time.Duration) (cloud, error){
+	"modal":     func(d time.Duration) (cloud, error) { return modaltest.Start(modaltest.Config{StartDelay: d}) },
+	"daytona":   func(d time.Duration) (cloud, error) { return daytonatest.Start(daytonatest.Config{StartDelay: d}) },
+	"runloop":   func(d time.Duration) (cloud, error) { return runlooptest.Start(runlooptest.Config{StartDelay: d}) },
+	"langsmith": func(d time.Duration) (cloud, error) { return langsmithtest.Start(langsmithtest.Config{StartDelay: d}) },
 }
 
 func on(ts *testscript.TestScript) *stage { return ts.Value("w").(*stage) }
@@ -80,19 +119,33 @@ func startModel(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("TALKOPS_MODEL", "openai:gpt-5.1")
 }
 
-func startDaytona(ts *testscript.TestScript, _ bool, args []string) {
-	var cfg daytonatest.Config
-	if len(args) == 1 {
-		d, err := time.ParseDuration(args[0])
+func startDaytona(ts *testscript.TestScript, neg bool, args []string) {
+	startCloud(ts, neg, append([]string{"daytona"}, args...))
+}
+
+func startCloud(ts *testscript.TestScript, _ bool, args []string) {
+	var delay time.Duration
+	if len(args) > 1 {
+		var err error
+		delay, err = time.ParseDuration(args[1])
 		ts.Check(err)
-		cfg.StartDelay = d
 	}
-	srv, err := daytonatest.Start(cfg)
+	start := clouds[args[0]]
+	if start == nil {
+		ts.Fatalf("no emulated cloud %q", args[0])
+	}
+	srv, err := start(delay)
 	ts.Check(err)
 	ts.Defer(srv.Close)
 	on(ts).cloud = srv
-	ts.Setenv("DAYTONA_API_KEY", srv.Key())
-	ts.Setenv("DAYTONA_API_URL", srv.URL())
+	d := builtin().Find(args[0]).Describe()
+	for key, value := range srv.Settings() {
+		s, known := d.Setting(key)
+		if !known || len(s.Env) == 0 {
+			ts.Fatalf("%s has no variable for its setting %s", args[0], key)
+		}
+		ts.Setenv(s.Env[0], value)
+	}
 }
 
 func inject(ts *testscript.TestScript, _ bool, args []string) {
@@ -104,7 +157,7 @@ func inject(ts *testscript.TestScript, _ bool, args []string) {
 func behave(ts *testscript.TestScript, _ bool, args []string) {
 	var b daytonatest.Behaviour
 	ts.Check(json.Unmarshal([]byte(args[0]), &b))
-	on(ts).cloud.Behave(b)
+	on(ts).cloud.(*daytonatest.Server).Behave(b)
 }
 
 func checkBoxes(ts *testscript.TestScript, _ bool, args []string) {
@@ -113,6 +166,14 @@ func checkBoxes(ts *testscript.TestScript, _ bool, args []string) {
 	if got := len(on(ts).cloud.Boxes()); got != want {
 		ts.Fatalf("%d machines run, want %d", got, want)
 	}
+}
+
+func theBox(ts *testscript.TestScript, _ bool, _ []string) {
+	ids := on(ts).cloud.Boxes()
+	if len(ids) != 1 {
+		ts.Fatalf("there are the machines %v, not one", ids)
+	}
+	ts.Setenv("BOX", ids[0])
 }
 
 func checkCalls(ts *testscript.TestScript, _ bool, args []string) {

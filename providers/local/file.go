@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -29,7 +30,13 @@ func (c *computer) ReadFile(ctx context.Context, name string, w io.Writer) error
 		return fileError("read", name, err)
 	}
 	defer f.Close()
+	// Some files of the kernel's wait for more; a deadline ends that.
+	stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
 	if _, err := io.Copy(struct{ io.Writer }{w}, reader{ctx, f}); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
 		return fileError("read", name, err)
 	}
 	return nil

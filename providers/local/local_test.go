@@ -206,3 +206,29 @@ func TestOpenRefusesAnID(t *testing.T) {
 		t.Errorf("got %v, want unsupported", err)
 	}
 }
+
+// TestReadingEndsWithItsContext reads a file that never ends.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	const name = "/proc/kmsg"
+	if f, err := os.Open(name); err != nil {
+		t.Skipf("%s cannot be opened here", name)
+	} else {
+		f.Close()
+	}
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- sb.ReadFile(ctx, name, io.Discard) }()
+	select {
+	case err := <-done:
+		if sandbox.CodeOf(err) != sandbox.CodeTimeout {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("reading goes on")
+	}
+}

@@ -162,7 +162,7 @@ func (m *vendorModel) try(ctx context.Context, req Request, emit func(Delta)) (A
 		thoughts []Reasoning
 		open     = map[string]int{} // reasoning id to its place in thoughts
 		calls    []Call
-		inputs   = map[string]string{} // call id to its input as it was streamed
+		inputs   = map[string]*strings.Builder{} // call id to its input as it was streamed
 		finish   *fantasy.StreamPart
 	)
 	for part := range parts {
@@ -189,12 +189,16 @@ func (m *vendorModel) try(ctx context.Context, req Request, emit func(Delta)) (A
 		case fantasy.StreamPartTypeToolInputDelta:
 			// Anthropic's library makes an empty object of malformed input, so what
 			// was sent is put together here.
-			inputs[part.ID] += part.Delta + part.ToolCallInput
+			if inputs[part.ID] == nil {
+				inputs[part.ID] = &strings.Builder{}
+			}
+			inputs[part.ID].WriteString(part.Delta)
+			inputs[part.ID].WriteString(part.ToolCallInput)
 		case fantasy.StreamPartTypeToolCall:
 			if !part.ProviderExecuted {
 				input := part.ToolCallInput
-				if sent := inputs[part.ID]; sent != "" {
-					input = sent
+				if sent := inputs[part.ID]; sent != nil && sent.Len() > 0 {
+					input = sent.String()
 				}
 				calls = append(calls, Call{ID: part.ID, Name: part.ToolCallName, Input: orObject(input)})
 			}

@@ -15,19 +15,20 @@ import (
 // A Lease says that a machine is ours. It is on disk before the machine is asked
 // for, so that no crash can leave one nobody knows of.
 type Lease struct {
-	Run      string    `json:"run"`      // our own id of the session; also a label at the vendor
-	Provider string    `json:"provider"` //
-	Name     string    `json:"name"`     // the name asked for
-	ID       string    `json:"id"`       // the vendor's id; empty until it is known
-	Token    string    `json:"token,omitempty"`
-	Project  string    `json:"project"` // the project root it serves
-	Dir      string    `json:"dir,omitempty"`
-	PID      int       `json:"pid"`
-	Host     string    `json:"host"`
-	Created  time.Time `json:"created"`
-	Expires  time.Time `json:"expires"` // the latest the vendor ends it by itself
-	Unsaved  bool      `json:"unsaved,omitempty"`
-	Kept     bool      `json:"kept,omitempty"`
+	Run      string        `json:"run"`      // our own id of the session; also a label at the vendor
+	Provider string        `json:"provider"` //
+	Name     string        `json:"name"`     // the name asked for
+	ID       string        `json:"id"`       // the vendor's id; empty until it is known
+	Token    string        `json:"token,omitempty"`
+	Project  string        `json:"project"` // the project root it serves
+	Dir      string        `json:"dir,omitempty"`
+	PID      int           `json:"pid"`
+	Host     string        `json:"host"`
+	Created  time.Time     `json:"created"`
+	Expires  time.Time     `json:"expires"`           // the latest the vendor ends it by itself; zero if it does not by the clock
+	Idle     time.Duration `json:"idle_ns,omitempty"` // the vendor stops it unused for this long; 0 if it does not
+	Unsaved  bool          `json:"unsaved,omitempty"`
+	Kept     bool          `json:"kept,omitempty"`
 }
 
 // Leases is the directory that holds one file for each lease.
@@ -99,4 +100,15 @@ func (l Leases) List() ([]Lease, error) {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
 	return list, errors.Join(errs...)
+}
+
+// Ends says when the vendor ends the machine by itself: "at 2026-01-02 15:04".
+func (l Lease) Ends() string {
+	switch {
+	case !l.Expires.IsZero():
+		return "at " + l.Expires.Local().Format("2006-01-02 15:04")
+	case l.Idle > 0:
+		return "unused for " + strings.TrimSuffix(l.Idle.String(), "0s")
+	}
+	return "never"
 }

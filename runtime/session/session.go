@@ -151,7 +151,13 @@ func (s *Session) begin(d sandbox.Description) error {
 	s.spec.Labels = map[string]string{"app": "talkops", "run": run}
 	s.lease = Lease{
 		Run: run, Provider: d.Name, Name: s.spec.Name, Project: s.opts.Root, PID: os.Getpid(), Host: host,
-		Created: time.Now().UTC().Truncate(time.Second), Expires: time.Now().UTC().Add(s.spec.Lifetime).Truncate(time.Second),
+		Created: time.Now().UTC().Truncate(time.Second),
+	}
+	if d.Features.Lifetime {
+		s.lease.Expires = s.lease.Created.Add(s.spec.Lifetime)
+	}
+	if d.Features.Idle {
+		s.lease.Idle = s.spec.Idle
 	}
 	s.spec.Created = func(info sandbox.Info) {
 		s.lease.ID, s.lease.Token = info.ID, info.Token
@@ -394,7 +400,7 @@ func (s *Session) End() error {
 	}
 	err := s.bringHome()
 	if gone := errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound); err != nil && !gone && s.Fresh {
-		s.problem("sandbox %s keeps your work and ends by itself at %s", s.lease.ID, s.lease.Expires.Local().Format("2006-01-02 15:04"))
+		s.problem("sandbox %s keeps your work and ends by itself %s", s.lease.ID, s.lease.Ends())
 		s.opts.Warn("look at it: TALKOPS_SANDBOX_SYNC_WORKSPACE=false talkops sandbox exec --sandbox %s --sandbox-id %s -- ls", s.lease.Provider, s.lease.ID)
 		s.opts.Warn("end it: talkops sandbox rm --discard %s", s.lease.ID)
 		return &UnsavedError{s.lease.ID, err}
@@ -408,8 +414,8 @@ func (s *Session) End() error {
 		return nil
 	case s.opts.Keep:
 		s.lease.Kept = true
-		s.opts.Note("%s %s is kept; it ends by itself at %s, or with: talkops sandbox rm %s",
-			s.opts.Provider.Describe().Title, s.lease.ID, s.lease.Expires.Local().Format("2006-01-02 15:04"), s.lease.ID)
+		s.opts.Note("%s %s is kept; it ends by itself %s, or with: talkops sandbox rm %s",
+			s.opts.Provider.Describe().Title, s.lease.ID, s.lease.Ends(), s.lease.ID)
 		return s.opts.Leases.Put(s.lease)
 	}
 	// Ending it takes a while, and may be broken off.

@@ -58,6 +58,9 @@ type Behaviour struct {
 // others named like their route.
 type Fault = emulate.Fault
 
+// A Request is one line of the request log.
+type Request = emulate.Request
+
 // Start starts a server on a loopback port. Close ends it.
 func Start(cfg Config) (*Server, error) {
 	cfg.Key = cmp.Or(cfg.Key, "test-key")
