@@ -40,7 +40,7 @@ var (
 func (Provider) Describe() sandbox.Description {
 	return sandbox.Description{
 		Name:   "agentcore",
-		Title:  "AgentCore",
+		Title:  "AWS AgentCore",
 		Dir:    defaultDir,
 		SignIn: "uses your active AWS login (AWS_PROFILE or AWS_REGION)",
 		Settings: []sandbox.Setting{

@@ -27,7 +27,6 @@ import (
 )
 
 func BenchmarkCalls(b *testing.B) {
-	signedOut(b)
 	emulate.Bench(b, emulate.Subject{Provider: agentcore.Provider{}, Start: start}, emulate.Plain{
 		Exec: func(ctx context.Context, s emulate.Service, info sandbox.Info, command string) error {
 			_, err := tool(ctx, s, info, "executeCommand", map[string]any{"command": command})

@@ -13,7 +13,6 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	signedOut(t)
 	s := agentcoretest.New(t)
 	sandboxtest.Run(t, conform.Target{Provider: agentcore.Provider{}, Spec: sandbox.Spec{Settings: s.Settings()}})
 	if left := s.Boxes(); len(left) != 0 {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
@@ -19,7 +20,7 @@ import (
 
 const (
 	lineMost   = 60 << 10 // a command line; at 128 KiB the terminal hangs
-	inlineMost = 16 << 10 // a longer script of a command travels as a file
+	inlineMost = 24 << 10 // with a longer one the script of a command travels as a file
 	shownMost  = 32000    // bytes of output in one report; more is cut into a file first
 	pieceMost  = 4 << 20  // bytes of a file in one request
 	smallFiles = 1 << 20  // files of a command up to this size wait for the next command
@@ -50,6 +51,7 @@ type box struct {
 	expires time.Time
 
 	calls, watches chan struct{} // turns
+	running        atomic.Int32  // commands
 
 	mu    sync.Mutex
 	stale []string // ids of ended commands, whose files the next one deletes
@@ -91,6 +93,8 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if j.id == "" {
 		j.id = rest.Random()
 	}
+	b.running.Add(1)
+	defer b.running.Add(-1)
 	exit, err := j.execute(ctx, cmd)
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
 		return sandbox.ExitOf(ctx)
@@ -139,24 +143,10 @@ exit 0`
 
 // execute uploads what cmd needs, starts it and follows it to its end.
 func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error) {
-	code := posix.Command(j.base(), j.dir, j.env, cmd)
-	uploaded := false
-	defer func() {
-		if err != nil && uploaded {
-			j.remove(ctx)
-		}
-	}()
-	if len(code) > inlineMost {
-		uploaded = true
-		if _, err := j.upload(ctx, j.base()+".c", false, strings.NewReader(code)); err != nil {
-			return 0, err
-		}
-		code = ""
-	}
 	parts := 0
 	if cmd.Stdin != nil {
-		uploaded = true
 		if parts, err = j.upload(ctx, j.base()+".i", true, cmd.Stdin); err != nil {
+			j.remove(ctx)
 			return 0, err
 		}
 	}
@@ -175,9 +165,20 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	if j.setsid {
 		own = "setsid"
 	}
-	old := j.takeStale()
-	args := []string{j.base(), code, strconv.FormatInt(limit, 10), strconv.Itoa(parts), want, own}
-	exit, why, err := 0, "", j.start(ctx, line(shellWords(runScript(), append(args, old...)...)))
+	program := func(code string) string {
+		return line(shellWords(runScript(), j.base(), code, strconv.FormatInt(limit, 10), strconv.Itoa(parts), want, own) + j.takeStale())
+	}
+	code := posix.Command(j.base(), j.dir, j.env, cmd)
+	command := program(code)
+	if len(command) > inlineMost {
+		if _, err := j.upload(ctx, j.base()+".c", false, strings.NewReader(code)); err != nil {
+			j.remove(ctx)
+			return 0, err
+		}
+		command = program("")
+	}
+	why := ""
+	err = j.start(ctx, command)
 	if err == nil {
 		exit, why, err = j.follow(ctx)
 	}
@@ -189,29 +190,28 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 			cancel()
 		}
 		j.remove(ctx)
-		uploaded = false
 		return 0, err
 	}
 	if exit == posix.NoDir {
 		err = posix.NoDirError(cmd.Dir, why)
 	}
-	if uploaded && parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles {
+	if parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles {
 		j.remove(ctx)
 	} else {
 		j.mu.Lock()
 		j.stale = append(j.stale, j.id)
 		j.mu.Unlock()
 	}
-	uploaded = false
 	return exit, err
 }
 
-// takeStale returns ended commands whose files are to be deleted.
-func (b *box) takeStale() []string {
+// takeStale returns some ended commands whose files are to be deleted, as further
+// arguments of the script that runs a command.
+func (b *box) takeStale() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(len(b.stale), 50)
-	old := b.stale[:n:n]
+	old := strings.Join(append([]string{""}, b.stale[:n]...), " ")
 	b.stale = b.stale[n:]
 	return old
 }
@@ -219,7 +219,7 @@ func (b *box) takeStale() []string {
 // claimScript takes the place of the command $1 if it has not begun, which then
 // never does.
 const claimScript = `mkdir "$1.l" 2>/dev/null && : >"$1.n"
-[ -e "$1.n" ] && echo never || echo begun`
+if [ -e "$1.n" ]; then echo never; elif [ -d "$1.l" ]; then echo begun; fi`
 
 // start sends the command line, once. When the answer is lost, the command either
 // has begun or never will.
@@ -241,16 +241,33 @@ func (j *job) start(ctx context.Context, line string) error {
 		return nil
 	}
 	err = j.explain(ctx, err)
-	if sandbox.CodeOf(err) == sandbox.CodeUnavailable && ctx.Err() == nil && j.begun(ctx) {
-		return nil
+	switch sandbox.CodeOf(err) {
+	case sandbox.CodeUnavailable:
+		return j.begun(ctx, err)
+	case sandbox.CodeRateLimited:
+		if rest.Status(err) == 0 { // not before the answer had begun
+			return j.begun(ctx, err)
+		}
 	}
 	return err
 }
 
-// begun reports whether the command has begun. If not, it never will.
-func (j *job) begun(ctx context.Context) bool {
+// begun returns an error unless the command has begun: cause if it never will.
+func (j *job) begun(ctx context.Context, cause error) error {
+	if ctx.Err() != nil {
+		return cause
+	}
 	out, _, err := j.shell(ctx, j.calls, rest.Always, claimScript, j.base())
-	return err == nil && strings.TrimSpace(out) == "begun"
+	switch strings.TrimSpace(out) {
+	case "begun":
+		return nil
+	case "never":
+		return cause
+	}
+	if sandbox.CodeOf(err) == sandbox.CodeGone {
+		return err
+	}
+	return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "start command", Msg: "contact was lost; the command's outcome is unknown", Err: cause}
 }
 
 // reportScript waits at most $4 tenths of a second for news of the command with
@@ -392,17 +409,21 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 	begun := false
 	lost := &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command was ended before its outcome was known"}
 	for n, failures := 0, 0; ; n++ {
-		r, err := j.report(ctx, watchFor)
-		begun = begun || err == nil && r.state != "none"
+		wait := watchFor
+		if j.running.Load() > watchesMost {
+			wait = watchFor / 8 // others wait for their turn
+		}
+		r, err := j.report(ctx, wait)
 		switch {
 		case err == nil && r.state == "ended" && !r.more:
 			return r.exit, r.why, nil
 		case err == nil && r.more:
 			seen, failures = time.Now(), 0
 			continue
-		case err == nil && r.state == "lost":
+		case err == nil && (r.state == "lost" || r.state == "none" && begun):
 			return 0, "", lost
-		case err == nil && begun:
+		case err == nil && r.state != "none":
+			begun = true
 			seen, failures = time.Now(), 0
 			if time.Since(looked) > statusEvery {
 				looked = time.Now()
@@ -415,8 +436,11 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 			}
 		case err == nil:
 			failures = 0
-			if time.Since(seen) > startsIn && !j.begun(ctx) {
-				return 0, "", &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore did not start the command"}
+			if time.Since(seen) > startsIn {
+				late := &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore did not start the command"}
+				if err := j.begun(ctx, late); err != nil {
+					return 0, "", err
+				}
 			}
 		case ctx.Err() != nil || errors.Is(err, errWrite):
 			return 0, "", err

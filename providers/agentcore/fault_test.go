@@ -10,6 +10,5 @@ import (
 )
 
 func TestFaults(t *testing.T) {
-	signedOut(t)
 	emulate.Matrix(t, emulate.Subject{Provider: agentcore.Provider{}, Start: start})
 }

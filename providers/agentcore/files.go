@@ -139,9 +139,9 @@ func (b *box) readBack(ctx context.Context, names ...string) ([][]byte, error) {
 func (b *box) relative(name string) string { return path.Join(path.Base(b.run), path.Base(name)) }
 
 // moveScript joins the $4 parts $1.0 … to the file $1 and moves that to $2, as
-// posix.WriteScript does.
-const moveScript = `mv -f "$1.0" "$1" || exit 1
-i=1
+// posix.WriteScript does. The parts may be someone else's, the joined file is not.
+const moveScript = `( umask 077; : >"$1" ) || exit 1
+i=0
 while [ $i -lt "$4" ]; do
 	cat "$1.$i" >>"$1" && rm -f "$1.$i" || exit 1
 	i=$((i+1))
