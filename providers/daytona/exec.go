@@ -118,8 +118,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	// Two shells: the inner becomes the command, the outer waits for it. So setsid
 	// is no group leader, and what a shell says of a killed child is not output.
-	line := fmt.Sprintf("mkdir -p -m 700 %s; ( ( exec %s >%s 2>%s <%s ); exit $? ) >/dev/null 2>&1 </dev/null",
-		sandbox.Quote(j.run), program, sandbox.Quote(outputs[0]), sandbox.Quote(outputs[1]), sandbox.Quote(input))
+	// What it writes last tells a full disk.
+	line := fmt.Sprintf("mkdir -p -m 700 %s; ( ( exec %s >%s 2>%s <%s ); s=$?; echo end >%s; exit $s ) >/dev/null 2>&1 </dev/null",
+		sandbox.Quote(j.run), program, sandbox.Quote(outputs[0]), sandbox.Quote(outputs[1]), sandbox.Quote(input), sandbox.Quote(j.file("x")))
 
 	// A session that exists already is the one of an earlier attempt.
 	err = j.tools.JSON(ctx, rest.Request{
@@ -145,7 +146,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	if err == nil && exit == posix.NoDir {
 		err = j.noDir(ctx, cmd.Dir)
 	}
-	j.remove(ctx)
+	if full := j.remove(ctx); full && err == nil {
+		err = posix.FullDisk(exit)
+	}
 	return exit, err
 }
 
@@ -287,8 +290,9 @@ func (j *job) stop(ctx context.Context) {
 	wg.Wait()
 }
 
-// remove ends the session and deletes the command's files.
-func (j *job) remove(ctx context.Context) {
+// remove ends the session and deletes the command's files. It reports whether the
+// disk was full when the command ended.
+func (j *job) remove(ctx context.Context) (full bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin/2)
 	defer cancel()
 	quick := *j.tools
@@ -298,9 +302,11 @@ func (j *job) remove(ctx context.Context) {
 		quick.JSON(ctx, rest.Request{Op: "end session", Method: "DELETE", Path: j.session()}, nil)
 	})
 	wg.Go(func() {
-		j.shell(ctx, false, `rm -f "$1".[a-z]`, path.Join(j.run, j.id))
+		out, exit, err := j.shell(ctx, false, `[ -s "$1.x" ] || [ ! -e "$1.x" ] || echo full; rm -f "$1".[a-z]`, path.Join(j.run, j.id))
+		full = err == nil && exit == 0 && strings.TrimSpace(out) == "full"
 	})
 	wg.Wait()
+	return full
 }
 
 // Kill ends the command with that ID, whoever started it.

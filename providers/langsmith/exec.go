@@ -187,6 +187,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err == nil {
 		err = j.finish(ctx, whole, got.exit)
 	}
+	if err == nil && whole.full {
+		err = posix.FullDisk(got.exit)
+	}
 	if !whole.ended || whole.left {
 		j.remove(ctx)
 	}
@@ -264,7 +267,9 @@ for k in%s; do
 		[ $n -le %d ] && od -An -v -tx1 <"$r.$k" && rm -f "$r.$k"
 	fi
 done
-rm -f "$r".[cfgip]
+echo end >"$r.x"
+[ -s "$r.x" ] || [ ! -e "$r.x" ] || echo full
+rm -f "$r".[cfgipx]
 echo end
 exit $s
 `
@@ -289,6 +294,7 @@ func (r *report) add(offset int64, data string) {
 // A summary is a report that has been read.
 type summary struct {
 	ended bool // it is complete
+	full  bool // the disk was full when the command ended
 	again bool // the script ran a second time
 	part  bool // what was uploaded had not arrived
 	left  bool // there are output files left
@@ -320,6 +326,8 @@ func (r *report) read() summary {
 			s.again = true
 		case "part":
 			s.part = true
+		case "full":
+			s.full = true
 		case "end":
 			s.ended = true
 		}

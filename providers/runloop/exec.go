@@ -81,6 +81,7 @@ type stream struct {
 	size   int64  // of the file
 	status int64  // of the command
 	whole  bool   // everything has been read
+	full   bool   // the disk was full when the command ended
 }
 
 // What a size or status is that has no value.
@@ -182,6 +183,7 @@ pump=$!
 status=$?
 { echo "$status" >"$b.x"; } || { [ -e "$b.x" ] || kill "$pump"; }
 wait "$pump"
+[ -s "$b.x" ] || [ ! -e "$b.x" ] || echo "#" >&3
 echo "=$status" >&3
 exit "$status"`
 
@@ -228,6 +230,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	if err == nil && exit == posix.NoDir {
 		err = j.noDir(ctx, cmd.Dir)
+	}
+	if err == nil && j.out.full {
+		err = posix.FullDisk(exit)
 	}
 	if err == nil && cmd.Stdin == nil && j.out.have <= smallFiles && (j.err == nil || j.err.have <= smallFiles) {
 		j.mu.Lock()
@@ -544,7 +549,7 @@ func (s *stream) take(piece string, offset *int64) error {
 	var data []byte
 	for line := range bytes.Lines(s.rest[:end]) {
 		line = bytes.TrimRight(line, "\r\n")
-		if len(line) > 0 && bytes.IndexByte([]byte("!.="), line[0]) >= 0 {
+		if len(line) > 0 && bytes.IndexByte([]byte("!.=#"), line[0]) >= 0 {
 			if err := s.mark(line[0], string(line[1:])); err != nil {
 				return err
 			}
@@ -578,6 +583,8 @@ func (s *stream) mark(kind byte, text string) error {
 	switch kind {
 	case '!':
 		return errTwice
+	case '#':
+		s.full = true
 	case '.':
 		if err != nil {
 			n = lost

@@ -109,6 +109,12 @@ func NoDirError(dir, why string) error {
 	return e
 }
 
+// FullDisk is the error of a command that ended with exit where its output had no
+// room.
+func FullDisk(exit int) error {
+	return &sandbox.Error{Code: sandbox.CodeNoSpace, Op: "read output", Msg: fmt.Sprintf("the command ended with %d on a full disk, and output may be lost", exit)}
+}
+
 // Script returns the command line that runs the shell text script with args as
 // $1 and so on. It is valid UTF-8 if script is.
 func Script(script string, args ...string) string {
