@@ -287,6 +287,18 @@ func TestBackgroundProcessOutlivesItsCommand(t *testing.T) {
 	}
 }
 
+func TestChildrenThatGoOnWritingAreNotAwaited(t *testing.T) {
+	s := agentcoretest.New(t)
+	sb := open(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: sh("echo own; while :; do echo child; sleep 0.01; done &"), Stdout: &out})
+	if exit != 0 || err != nil || !strings.HasPrefix(out.String(), "own\n") {
+		t.Errorf("got %d, %v, %q", exit, err, out.String())
+	}
+}
+
 func TestKill(t *testing.T) {
 	s := agentcoretest.New(t)
 	sb := open(t, s)
@@ -467,9 +479,9 @@ func TestReadAsksAgainForALostPiece(t *testing.T) {
 }
 
 func TestATerminalChangesNothing(t *testing.T) {
-	for name, clean := range map[string]bool{"terminal": false, "none": true} {
+	for name, cfg := range map[string]agentcoretest.Config{"terminal": {}, "none": {Clean: true}, "instant answers": {Delay: -1}} {
 		t.Run(name, func(t *testing.T) {
-			s := agentcoretest.New(t, agentcoretest.Config{Clean: clean})
+			s := agentcoretest.New(t, cfg)
 			sb := open(t, s)
 			stdout, stderr, exit := run(t, sb, `printf 'a\r\nb\n\000\033[2J\377'; printf 'e\n' >&2; exit 9`)
 			if stdout != "a\r\nb\n\x00\x1b[2J\xff" || stderr != "e\n" || exit != 9 {

@@ -71,11 +71,13 @@ type job struct {
 	id      string // its files are run/<id>.*
 	task    string // the service's id of it; empty while it is not known
 	streams [2]stream
+	ended   bool
 }
 
 // A stream is one output file and how much of it has been delivered.
 type stream struct {
 	have int64
+	end  int64     // what it held when the command had ended; more is of its children
 	w    io.Writer // nil: there is no such file
 }
 
@@ -396,8 +398,16 @@ func (j *job) report(ctx context.Context, wait time.Duration) (report, error) {
 				return report{}, fmt.Errorf("%w: %w", errWrite, err)
 			}
 		}
-		r.more = r.more || s.have < sizes[i]
+		if r.state == "ended" && !j.ended {
+			s.end = sizes[i]
+		}
+		if r.state == "ended" {
+			r.more = r.more || s.have < s.end
+		} else {
+			r.more = r.more || s.have < sizes[i]
+		}
 	}
+	j.ended = r.state == "ended"
 	return r, nil
 }
 

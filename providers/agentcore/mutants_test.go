@@ -42,7 +42,9 @@ func (f faulty) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 	return f.Provider.List(ctx, spec)
 }
 
-// The rules about a machine's life catch a provider that breaks them.
+// The rules about a machine's life catch a provider that breaks them. C207 is not
+// among them: files are read by commands, and those of the emulator's sessions see
+// each other's directories.
 func TestLifeRulesCatchTheirMutants(t *testing.T) {
 	newInstead := func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
 		spec.ID = ""
@@ -60,7 +62,6 @@ func TestLifeRulesCatchTheirMutants(t *testing.T) {
 			}
 			return sb, err
 		}},
-		"C207": {open: newInstead},
 		"C208": {open: newInstead},
 		"C217": {destroy: func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error {
 			list, err := sandbox.List(ctx, p, sandbox.Spec{Settings: spec.Settings})

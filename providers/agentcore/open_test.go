@@ -376,7 +376,7 @@ func TestAttach(t *testing.T) {
 }
 
 func TestListAndDestroy(t *testing.T) {
-	s := agentcoretest.New(t)
+	s := agentcoretest.New(t, agentcoretest.Config{Page: 1})
 	mine := map[string]string{"app": "talkops", "run": "1"}
 	sb := open(t, s, func(spec *sandbox.Spec) { spec.Labels, spec.Name = mine, "first" })
 	open(t, s, func(spec *sandbox.Spec) { spec.Labels = map[string]string{"app": "talkops", "run": "2"} })

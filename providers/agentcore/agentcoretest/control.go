@@ -209,6 +209,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 400, "ValidationException", "Value at 'maxResults' failed to satisfy constraint")
 		return
 	}
+	if s.cfg.Page > 0 {
+		most = min(most, s.cfg.Page)
+	}
 	items := []map[string]any{}
 	answer := map[string]any{}
 	past := asked.Next == ""

@@ -36,9 +36,8 @@ type task struct {
 	run *machine.Running
 	out *output
 
-	mu       sync.Mutex
-	stopped  bool
-	finished bool
+	mu      sync.Mutex
+	stopped bool
 }
 
 // An output is what a command writes.

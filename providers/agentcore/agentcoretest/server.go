@@ -33,6 +33,7 @@ type Config struct {
 	Secret      string           // its secret; empty is "test-secret-key"
 	Region      string           // empty is "us-east-1"
 	Identifiers []string         // custom interpreters, beside Identifier
+	Page        int              // the most sessions of one page of a list; 0 is what is asked for
 	Clean       bool             // commands run without a terminal: streams apart, nothing mangled
 	Delay       time.Duration    // before the headers of a tool's answer; 0 is 6 ms, negative none
 	Now         func() time.Time // the clock of lifetimes; nil is time.Now
