@@ -33,6 +33,7 @@ var (
 	_ sandbox.Authenticator = Provider{}
 	_ sandbox.Sandbox       = (*box)(nil)
 	_ sandbox.Killer        = (*box)(nil)
+	_ sandbox.Unpacker      = (*box)(nil)
 )
 
 // Describe says what the provider is and needs. What its settings leave open is

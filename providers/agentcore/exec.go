@@ -47,6 +47,7 @@ type box struct {
 	dir     string
 	run     string // a private directory directly below the session's own
 	setsid  bool   // the session has that program
+	tar     bool   // and tar and gzip
 	env     map[string]string
 	expires time.Time
 
@@ -197,14 +198,19 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	if exit == posix.NoDir {
 		err = posix.NoDirError(cmd.Dir, why)
 	}
-	if parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles {
-		j.remove(ctx)
-	} else {
-		j.mu.Lock()
-		j.stale = append(j.stale, j.id)
-		j.mu.Unlock()
-	}
+	j.discard(ctx, parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles)
 	return exit, err
+}
+
+// discard deletes the command's files, large ones at once.
+func (j *job) discard(ctx context.Context, large bool) {
+	if large {
+		j.remove(ctx)
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stale = append(j.stale, j.id)
 }
 
 // takeStale returns some ended commands whose files are to be deleted, as further

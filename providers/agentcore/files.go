@@ -1,6 +1,7 @@
 package agentcore
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -176,6 +177,50 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 		return posix.WriteError(op, exit, out)
 	}
 	moved = true
+	return nil
+}
+
+// unpackScript extracts the $3 parts $1.0 … of a compressed archive below $2.
+const unpackScript = `mkdir -p -- "$2" && cd -- "$2" || exit 1
+i=0
+while [ $i -lt "$3" ]; do cat "$1.$i" || exit 1; i=$((i+1)); done | gzip -dc | tar -xpof -`
+
+// Unpack extracts the tar stream r below dir with one script, where other
+// providers need a few commands.
+func (b *box) Unpack(ctx context.Context, dir string, r io.Reader) error {
+	if !b.tar {
+		return sandbox.Unpack(ctx, struct{ sandbox.Sandbox }{b}, dir, r)
+	}
+	op := "unpack to " + dir
+	if err := posix.CheckPath(op, dir); err != nil {
+		return err
+	}
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		zw, _ := gzip.NewWriterLevel(pw, gzip.BestSpeed)
+		_, err := io.Copy(zw, r)
+		if err == nil {
+			err = zw.Close()
+		}
+		pw.CloseWithError(err)
+	}()
+	j := &job{box: b, id: rest.Random()}
+	parts, err := b.upload(ctx, j.base()+".", true, pr)
+	pr.CloseWithError(errors.New("the upload has ended"))
+	<-done
+	out, exit := "", 0
+	if err == nil {
+		out, exit, err = b.shell(ctx, b.calls, rest.Always, unpackScript, j.base(), dir, strconv.Itoa(parts))
+	}
+	j.discard(ctx, parts != 1)
+	switch {
+	case err != nil:
+		return posix.InOp(op, err)
+	case exit != 0:
+		return posix.FileError(op, exit, out)
+	}
 	return nil
 }
 

@@ -168,10 +168,12 @@ func (a *api) attach(ctx context.Context, spec sandbox.Spec) (*box, error) {
 	return a.enter(ctx, spec, s)
 }
 
-// enterScript prints the session's own directory, which file calls are relative
-// to, and then what posix.EnterScript does for a private directory below it. The
-// working directory is $1 if it can be made, else one below the session's own.
+// enterScript prints "tar" or "none" for whether a tree can be unpacked, the
+// session's own directory, which file calls are relative to, and then what
+// posix.EnterScript does for a private directory below it. The working directory
+// is $1 if it can be made, else one below the session's own.
 const enterScript = `TMPDIR=$(pwd -P) || exit 3
+command -v tar >/dev/null 2>&1 && command -v gzip >/dev/null 2>&1 && echo tar || echo none
 echo "$TMPDIR"
 mkdir -p "$TMPDIR/workspace"
 set -- "$1" "$TMPDIR/workspace"
@@ -214,7 +216,9 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, s session) (*box, er
 			return nil, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "probe sandbox", Msg: fmt.Sprintf("no answer after %v", startWithin), Err: err}
 		}
 	}
+	tar, out, _ := strings.Cut(out, "\n")
 	root, out, _ := strings.Cut(out, "\n")
+	b.tar = tar == "tar"
 	var err error
 	if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err != nil {
 		return nil, err
