@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -11,52 +12,50 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"time"
 )
 
 // Unpack extracts the uncompressed tar stream r below the absolute directory
-// dir of sb: by the provider's own way if it is an Unpacker, else as one
-// compressed file and tar in the sandbox, else, where the sandbox has no tar,
+// dir of sb: by the provider's own way if it is an Unpacker, else compressed, as
+// the input of tar in the sandbox, else, where the sandbox has no tar,
 // entry by entry. Owners in the archive are ignored; modes, links and empty
 // directories are kept.
 func Unpack(ctx context.Context, sb Sandbox, dir string, r io.Reader) error {
 	if u, ok := As[Unpacker](sb); ok {
 		return u.Unpack(ctx, dir, r)
 	}
-	tmp, err := output(ctx, sb, `command -v tar >/dev/null && command -v gzip >/dev/null || exit 90
-umask 077; mktemp -d "${TMPDIR:-/tmp}/talkops-XXXXXX"`)
+	_, err := output(ctx, sb, `command -v tar >/dev/null && command -v gzip >/dev/null || exit 90`)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == 90 {
 		return unpackEach(ctx, sb, dir, r)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare to unpack: %w", err)
 	}
-	tmp = strings.TrimSuffix(tmp, "\n")
-	archive := path.Join(tmp, "tree.tar.gz")
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		output(ctx, sb, `rm -rf -- "$1"`, tmp)
-	}()
-
 	pr, pw := io.Pipe()
-	done := make(chan struct{})
+	source := make(chan error, 1)
 	go func() {
-		defer close(done)
-		zw, _ := gzip.NewWriterLevel(pw, gzip.BestSpeed)
+		// A provider may make a request of every write.
+		large := bufio.NewWriterSize(pw, 256<<10)
+		zw, _ := gzip.NewWriterLevel(large, gzip.BestSpeed)
 		_, err := io.Copy(zw, r)
 		if err == nil {
-			err = zw.Close()
+			err = errors.Join(zw.Close(), large.Flush())
 		}
 		pw.CloseWithError(err)
+		source <- err
 	}()
-	err = sb.WriteFile(ctx, archive, pr, 0o600)
-	pr.CloseWithError(errors.New("the upload has ended"))
-	<-done
-	if err != nil {
-		return err
+	var stderr tail
+	exit, err := sb.Exec(ctx, Cmd{
+		Args: []string{"/bin/sh", "-c", `mkdir -p -- "$1" && cd -- "$1" && exec tar -xpozf -`, "sh", dir},
+		Dir:  "/", Stdin: pr, Stderr: &stderr,
+	})
+	ended := errors.New("the upload has ended")
+	pr.CloseWithError(ended)
+	if serr := <-source; serr != nil && !errors.Is(serr, ended) {
+		return serr
 	}
-	_, err = output(ctx, sb, `mkdir -p -- "$2" && cd -- "$2" && tar -xpozf "$1"`, archive, dir)
+	if err == nil && exit != 0 {
+		err = &exitError{exit, stderr.String()}
+	}
 	return err
 }
 
