@@ -208,7 +208,7 @@ pump() {
 	o=0 e=0 turn=0 quiet=0 begin=
 	while :; do
 		ended=
-		[ -e "$b.x" ] && ended=1
+		{ [ -e "$b.x" ] || [ ! -d "$b.l" ]; } && ended=1
 		case $want in *o*) send "$b.o" "$o" >&3; o=$n; esac
 		case $want in *e*) send "$b.e" "$e" >&4; e=$n; esac
 		[ -n "$ended" ] && break
@@ -299,6 +299,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 		j.stale = append(j.stale, path.Join(j.run, j.id))
 		return exit, nil
 	}
+	if errors.Is(err, errTwice) {
+		return 0, err // the files are the other's
+	}
 	// A command that may still be on its way must find that it is not to run.
 	j.remove(ctx, j.command != "")
 	return exit, err
@@ -377,7 +380,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 	go func() { done <- j.read(watch) }()
 	select {
 	case err := <-done:
-		if err != nil && (sandbox.CodeOf(err) != sandbox.CodeGone || errors.Is(err, errLost)) {
+		if err != nil && !errors.Is(err, errTwice) && (sandbox.CodeOf(err) != sandbox.CodeGone || errors.Is(err, errLost)) {
 			j.stop(ctx)
 		}
 		if err != nil {

@@ -1,8 +1,10 @@
 package verceltest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -81,7 +83,19 @@ func (c *command) from(n int) ([]line, <-chan struct{}) {
 
 func (s *Server) processes(mux *http.ServeMux) {
 	const base = "/v2/sandboxes/sessions/{sid}/cmd"
-	s.handle(mux, "command", "POST "+base, s.inside(s.start))
+	waited, detached := s.Handle("run", s.admit, s.inside(s.start)), s.Handle("start", s.admit, s.inside(s.start))
+	mux.HandleFunc("POST "+base, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var asked struct {
+			Wait bool `json:"wait"`
+		}
+		if json.Unmarshal(body, &asked); asked.Wait {
+			waited(w, r)
+		} else {
+			detached(w, r)
+		}
+	})
 	s.handle(mux, "commands", "GET "+base, s.inside(func(w http.ResponseWriter, r *http.Request, x *session) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -91,7 +105,7 @@ func (s *Server) processes(mux *http.ServeMux) {
 		}
 		reply(w, map[string]any{"commands": list})
 	}))
-	s.handle(mux, "command-get", "GET "+base+"/{cid}", s.withCommand(s.getCommand))
+	s.handle(mux, "command", "GET "+base+"/{cid}", s.withCommand(s.getCommand))
 	s.handle(mux, "logs", "GET "+base+"/{cid}/logs", s.withCommand(s.logs))
 	s.handle(mux, "kill", "POST "+base+"/{cid}/kill", s.withCommand(s.kill))
 }

@@ -36,8 +36,8 @@ type Config struct {
 // A Server is the emulated service. It is safe for concurrent use. Its
 // operations, as faults name them, are create, get, list, update, delete,
 // session, sessions, stop, extend, snapshot, policy, snapshots, snapshot-get,
-// snapshot-delete, command, command-get, commands, logs, kill, write, read and
-// mkdir.
+// snapshot-delete, run (a waited command), start (a detached one), command,
+// commands, logs, kill, write, read and mkdir.
 type Server struct {
 	emulate.Log
 	cfg      Config
