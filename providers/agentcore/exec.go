@@ -109,7 +109,8 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 // file $1.c if that is empty, for at most $3 seconds (0: any time), with an input
 // of $4 parts $1.i0 … and the outputs that $5 names. $6 is "setsid" or empty; what
 // follows are commands whose files are deleted. A second copy of the same command
-// ends at once. The status is noted in $1.x when the command has ended.
+// ends at once. When the command has ended its status is noted in $1.x, for which
+// there is room on a full disk; $1.z is empty if the disk is full.
 func runScript() string {
 	watch := sandbox.Quote("sleep \"$2\"\n" + posix.KillScript)
 	return `b=$1 code=$2 limit=$3 parts=$4 want=$5 own=$6
@@ -117,6 +118,7 @@ shift 6
 [ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
 mkdir "$b.l" 2>/dev/null || exit 0
 echo $$ >"$b.r"
+echo '    ' >"$b.t"
 exec >/dev/null 2>&1 </dev/null
 for old; do rm -rf "${b%/*}/$old".*; done
 in=/dev/null o=/dev/null e=/dev/null
@@ -139,7 +141,8 @@ else
 	( exec $own sh "$b.c" >"$o" 2>"$e" <"$in" )
 fi
 x=$?
-echo $x >"$b.t" && mv -f "$b.t" "$b.x"
+echo end >"$b.z"
+printf '%-3d\n' $x 1<>"$b.t" && mv -f "$b.t" "$b.x"
 [ -n "$watch" ] && kill -KILL "-$watch"
 exit 0`
 }
@@ -195,10 +198,13 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 		j.remove(ctx)
 		return 0, err
 	}
-	if exit == posix.NoDir {
+	switch {
+	case why == "full":
+		err = posix.FullDisk(exit)
+	case exit == posix.NoDir:
 		err = posix.NoDirError(cmd.Dir, why)
 	}
-	j.discard(ctx, parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles)
+	j.discard(ctx, err != nil || parts > 1 || j.streams[0].have+j.streams[1].have > smallFiles)
 	return exit, err
 }
 
@@ -282,7 +288,8 @@ func (j *job) begun(ctx context.Context, cause error) error {
 // the files $1.* and prints a line with: its status, or "-", or "none" if it has
 // not begun, or "lost" if it has ended without one; the sizes of its outputs (-1:
 // no file); how many bytes of each, from $2 and $3 on, come with this report; and
-// whether they are here or in files; and why its directory could not be entered.
+// whether they are here or in files; and why its directory could not be entered,
+// or "full" for the disk.
 // Then come the bytes as base64, two lines.
 const reportScript = `b=$1 n=$2 m=$3 wait=$4 i=0
 while :; do
@@ -313,10 +320,15 @@ if [ $((k+j)) -gt ` + shownText + ` ]; then
 	rm -f "$b".[oe][0-9]*
 	umask 077
 	: >"$b.o$n" && : >"$b.e$m"
-	[ $k -gt 0 ] && tail -c "+$((n+1))" "$b.o" | head -c $k | base64 >"$b.o$n"
-	[ $j -gt 0 ] && tail -c "+$((m+1))" "$b.e" | head -c $j | base64 >"$b.e$m"
-fi
-[ -s "$b.f" ] && read -r why <"$b.f"
+	if [ $k -gt 0 ]; then tail -c "+$((n+1))" "$b.o" | head -c $k | base64 >"$b.o$n" || where=here; fi
+	if [ $j -gt 0 ]; then tail -c "+$((m+1))" "$b.e" | head -c $j | base64 >"$b.e$m" || where=here; fi
+	if [ $where = here ]; then
+		rm -f "$b".[oe][0-9]*
+		[ $k -gt ` + halfText + ` ] && k=` + halfText + `
+		[ $j -gt ` + halfText + ` ] && j=` + halfText + `
+	fi
+fi 2>/dev/null
+if [ -s "$b.f" ]; then read -r why <"$b.f"; elif [ -e "$b.z" ] && [ ! -s "$b.z" ]; then why=full; fi
 echo "$x $s $t $k $j $where $why"
 [ $where = files ] && exit 0
 [ $k -gt 0 ] && tail -c "+$((n+1))" "$b.o" | head -c $k | base64 | tr -d '\n'
@@ -326,6 +338,7 @@ echo`
 
 const (
 	shownText = "32000"
+	halfText  = "16000"
 	pieceText = "4194304"
 )
 
@@ -333,7 +346,7 @@ const (
 type report struct {
 	state string
 	exit  int    // if state is "ended"
-	why   string // its directory could not be entered
+	why   string // its directory could not be entered, or "full"
 	more  bool   // there is output that has not been delivered
 }
 

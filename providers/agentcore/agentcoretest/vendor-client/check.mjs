@@ -1,5 +1,6 @@
-// Drives the emulated AgentCore Code Interpreter with the vendor's own client. The
-// address and keys come from the variables that every AWS client reads.
+// Drives the emulated AgentCore Code Interpreter with the vendor's own client.
+// EMULATOR is the line of JSON that the emulator prints. The address is given the
+// way every AWS client takes it.
 import {
   BedrockAgentCoreClient,
   GetCodeInterpreterSessionCommand,
@@ -9,6 +10,16 @@ import {
   StopCodeInterpreterSessionCommand,
 } from "@aws-sdk/client-bedrock-agentcore";
 import assert from "node:assert/strict";
+
+const server = JSON.parse(process.env.EMULATOR);
+for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
+process.env.AWS_ENDPOINT_URL_BEDROCK_AGENTCORE = server.url;
+process.env.AWS_REGION = server.region;
+process.env.AWS_ACCESS_KEY_ID = server.key;
+process.env.AWS_SECRET_ACCESS_KEY = server.secret;
+process.env.AWS_EC2_METADATA_DISABLED = "true";
+process.env.AWS_CONFIG_FILE = "/dev/null";
+process.env.AWS_SHARED_CREDENTIALS_FILE = "/dev/null";
 
 const client = new BedrockAgentCoreClient({});
 const codeInterpreterIdentifier = "aws.codeinterpreter.v1";
