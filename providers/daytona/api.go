@@ -97,8 +97,10 @@ func (a *api) get(ctx context.Context, id string) (machine, error) {
 // destroy deletes the sandbox. Daytona refuses that while it changes state, so
 // it is asked again until ctx is done.
 func (a *api) destroy(ctx context.Context, id string) error {
+	quick := a.Client // an answer that does not come is asked for again
+	quick.Timeout = 8 * time.Second
 	for n := 1; ; n++ {
-		err := a.JSON(ctx, rest.Request{Op: "delete sandbox " + id, Method: "DELETE", Path: a.path(id)}, nil)
+		err := quick.JSON(ctx, rest.Request{Op: "delete sandbox " + id, Method: "DELETE", Path: a.path(id)}, nil)
 		switch code := rest.Status(err); {
 		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
 			return nil
