@@ -114,11 +114,13 @@ func tell(err error, status int) []string {
 // advise says what to do about an error, where that is not in its text.
 func advise(err error) string {
 	_, isStart := errors.AsType[*session.StartError](err)
-	_, isUntrusted := errors.AsType[*untrustedError](err)
+	untrusted, isUntrusted := errors.AsType[*untrustedError](err)
 	_, isSetup := errors.AsType[*registry.SetupError](err)
 	switch {
+	case isUntrusted && len(untrusted.changed) > 0:
+		return "See what changed, and approve it: talkops trust add. Or add --trust-project to use it for this run, or --ignore-project-config to leave it out."
 	case isUntrusted:
-		return "Review it, then add --trust-project to use it for this run, or --ignore-project-config to leave it out."
+		return "Review and approve it: talkops trust add. Or add --trust-project to use it for this run, or --ignore-project-config to leave it out."
 	case isSetup:
 		return "Nothing was started."
 	case isStart && errors.Is(err, sandbox.ErrUnauthenticated):

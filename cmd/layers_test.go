@@ -32,6 +32,7 @@ var layers = []struct {
 	{"runtime/approval", []string{"runtime/tool", "sdk/sandbox"}, "a request for approval says what the tool would do"},
 	{"runtime/config", []string{"sdk/sandbox"}, "a leaf"},
 	{"runtime/term", nil, "a leaf"},
+	{"runtime/trust", nil, "a leaf: what is trusted is decided by bytes alone"},
 	{"runtime/tool/...", []string{"runtime/tool", "sdk/sandbox"}, "tools are written over the contract alone"},
 	{"runtime/model/...", []string{"runtime/model/...", "sdk/sandbox"}, "a leaf"},
 	{"runtime/registry", []string{"sdk/...", "runtime/config"}, "it knows names and settings, not vendors"},

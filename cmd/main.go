@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/config"
@@ -50,7 +49,7 @@ func Main() int {
 		dir: dir, userHome: userHome, home: filepath.Join(userHome, ".talkops"), providers: builtin(),
 	}
 	if h, _ := a.env("TALKOPS_HOME"); h != "" {
-		a.home = h
+		a.home = a.absolute(h)
 	}
 	ctx, stop := a.signals()
 	defer stop()
@@ -181,7 +180,7 @@ func (a *app) load(flags map[string]string, trust config.Trust) (*config.Config,
 	}
 	return config.Load(config.Sources{
 		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: a.env, Flags: flags, Bare: a.bare, Trust: trust,
-		Providers: a.providers.Names(),
+		Providers: a.providers.Names(), Approved: a.approved,
 	})
 }
 
@@ -190,22 +189,4 @@ func (a *app) warn(c *config.Config) {
 	for _, w := range c.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(w))
 	}
-}
-
-// An untrustedError lists what an untrusted project file asks for.
-type untrustedError struct {
-	file  string
-	wants []string
-}
-
-func (e *untrustedError) Error() string {
-	return fmt.Sprintf("this project's %s is not trusted and would: %s", e.file, strings.Join(e.wants, "; "))
-}
-
-// demandTrust ends a run whose project file asks for more than it may.
-func demandTrust(c *config.Config) error {
-	if len(c.Untrusted) == 0 {
-		return nil
-	}
-	return &untrustedError{c.Files.Project, c.Untrusted}
 }

@@ -79,7 +79,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if err != nil {
 		return &usageError{err.Error()}
 	}
-	if err := demandTrust(cfg); err != nil {
+	if err := a.demandTrust(cfg); err != nil {
 		return err
 	}
 	mode, err := f.mode(cfg)
@@ -531,7 +531,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 		return b, nil
 	}
 	if spec.ID == "" || cfg.Value("sandbox.setup_script_path").Origin.Layer == config.LayerFlag {
-		b.opts.Setup = cfg.Sandbox.SetupScript
+		b.opts.Setup, b.opts.SetupName = cfg.Sandbox.Setup, filepath.Base(cfg.Sandbox.SetupScript)
 	}
 	if !cfg.Sandbox.SyncWorkspace {
 		return b, nil

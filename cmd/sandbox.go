@@ -74,7 +74,7 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if err != nil {
 		return 0, err
 	}
-	if err := demandTrust(cfg); err != nil {
+	if err := a.demandTrust(cfg); err != nil {
 		return 0, err
 	}
 	if !quiet {

@@ -44,6 +44,10 @@ type Sources struct {
 	Bare      bool                        // --sandbox was given without a name
 	Trust     Trust
 	Providers []string // known provider names
+	// Approved reports whether the user has approved the project at root with
+	// exactly these files and with these keys. Nil: nothing is approved. It is asked
+	// only of a project that is not trusted already.
+	Approved func(root string, files map[string][]byte, keys []string) (bool, error)
 }
 
 // A Layer is one place settings come from, lowest first.
@@ -110,6 +114,10 @@ type Config struct {
 	Warnings  []string
 	Untrusted []string // what the untrusted project file asks for that would change the outcome
 	Files     Files
+	Authority map[string][]byte // as Project.Files
+
+	broken  error            // why the project's file cannot be used
+	scripts map[Layer]script // setup scripts that were named by a file
 }
 
 // Files are the configuration files, whether they exist or not.
@@ -117,11 +125,13 @@ type Files struct{ User, Project string }
 
 // Sandbox holds the settings of sandboxes.
 type Sandbox struct {
-	Provider, ID, Snapshot, SetupScript, Image string
-	SyncWorkspace, Keep, Require               bool
-	CreateTimeout, SetupTimeout                time.Duration
-	MaxLifetime, IdleTimeout                   time.Duration
-	Env                                        []string
+	Provider, ID, Snapshot, Image string
+	SetupScript                   string // its path; empty: none
+	Setup                         []byte // its content, which is what runs
+	SyncWorkspace, Keep, Require  bool
+	CreateTimeout, SetupTimeout   time.Duration
+	MaxLifetime, IdleTimeout      time.Duration
+	Env                           []string
 }
 
 // Sync says what is uploaded.
@@ -180,23 +190,25 @@ type Provider struct {
 func Load(src Sources) (*Config, error) {
 	c := &Config{Providers: map[string]Provider{}}
 	c.findRoot(src)
-	c.Files.User = filepath.Join(src.Home, "config.toml")
-	user, err := readFile(c.Files.User)
+	user, project, err := c.readFiles(src)
 	if err != nil {
 		return nil, err
 	}
-	var project *file
-	if !c.Unbounded {
-		c.Files.Project = filepath.Join(c.Root, ".talkops", "config.toml")
-		if same(c.Files.Project, c.Files.User) {
-			c.Files.Project = ""
-		} else if src.Trust != Ignored {
-			if project, err = readFile(c.Files.Project); err != nil {
-				if src.Trust == Trusted {
-					return nil, err
-				}
-				c.Untrusted = append(c.Untrusted, "be read, but cannot: "+err.Error())
-			}
+	if c.broken != nil {
+		if src.Trust == Trusted {
+			return nil, c.broken
+		}
+		c.Untrusted = append(c.Untrusted, "be read, but cannot: "+c.broken.Error())
+	}
+	c.readAuthority(src, user, project)
+	if src.Trust == Untrusted && c.broken == nil && len(c.Authority) > 0 && src.Approved != nil {
+		p := Project{Asks: c.asks(user, project)}
+		approved, err := src.Approved(c.Root, c.Authority, p.Keys())
+		if err != nil {
+			return nil, &Error{err.Error()}
+		}
+		if approved {
+			src.Trust = Trusted
 		}
 	}
 	for _, f := range []*file{user, project} {
@@ -214,6 +226,7 @@ func Load(src Sources) (*Config, error) {
 	if err := c.tables(src, user, project); err != nil {
 		return nil, err
 	}
+	c.tableValues(src.Trust == Trusted, user, project)
 	if err := c.fill(src); err != nil {
 		return nil, err
 	}
@@ -346,7 +359,7 @@ func (c *Config) projectMay(k Key, p layered, below []layered, overridden bool, 
 		old = below[len(below)-1].value
 	}
 	if k.Scope == ScopeUser {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s is yours to set, not a project's; ignored", p.Where, k.Name))
+		c.warnf("%s: %s is yours to set, not a project's; ignored", p.Where, k.Name)
 		return false
 	}
 	if k.narrows(p.value, old) {
@@ -354,12 +367,12 @@ func (c *Config) projectMay(k Key, p layered, below []layered, overridden bool, 
 	}
 	switch {
 	case k.Scope == ScopeFreeLower || k.Scope == ScopeFreeTrue || k.Scope == ScopeFreeStricter:
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: a project may only make %s stricter; ignored", p.Where, k.Name))
+		c.warnf("%s: a project may only make %s stricter; ignored", p.Where, k.Name)
 		return false
 	case trust == Trusted:
 		return true
 	case overridden || Format(p.value) == Format(old):
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s is ignored: the project is not trusted", p.Where, k.Name))
+		c.warnf("%s: %s is ignored: the project is not trusted", p.Where, k.Name)
 		return false
 	}
 	c.Untrusted = append(c.Untrusted, effect(k.Name, Format(p.value)))
@@ -368,6 +381,7 @@ func (c *Config) projectMay(k Key, p layered, below []layered, overridden bool, 
 
 // effect says in plain words what a project's value would do.
 func effect(key, value string) string {
+	value = clip(value)
 	switch key {
 	case "sandbox.provider":
 		return fmt.Sprintf("use sandbox %q", value)
@@ -375,6 +389,12 @@ func effect(key, value string) string {
 		return fmt.Sprintf("run %s in the sandbox", value)
 	case "sandbox.env":
 		return fmt.Sprintf("pass %s to the sandbox", value)
+	case "sandbox.sync_workspace":
+		return "upload the project"
+	case "sync.include":
+		return fmt.Sprintf("upload also %s", value)
+	case "model.default":
+		return fmt.Sprintf("send the work to the model %q", value)
 	}
 	return fmt.Sprintf("set %s to %q", key, value)
 }
@@ -407,8 +427,32 @@ func fromFile(k Key, f *file, layer Layer) (layered, bool, error) {
 
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// provider keys, and whether a project may ever set them.
+// providerKeys are the keys of a [sandboxes.providers.<name>] table.
 var providerKeys = []string{"backend", "working_dir", "options"}
+
+// later are settings of features that are still to come: they mean nothing, and
+// are no misspelling. "*" is any name; a table stands for all in it.
+var later = []string{
+	"sandboxes.warm", "sandboxes.export", "approval.model", "web", "hooks", "mcp", "ui",
+	"sandboxes.providers.*.sha256", "sandboxes.providers.*.allow_hosts", "sandboxes.providers.*.allow_paths",
+	"sandboxes.providers.*.limits", "sandboxes.providers.*.env", "sandboxes.providers.*.memory_mb",
+}
+
+// isLater reports whether a key is one of a feature that is still to come.
+func isLater(parts []string) bool {
+	return slices.ContainsFunc(later, func(pattern string) bool {
+		want := strings.Split(pattern, ".")
+		if len(parts) < len(want) {
+			return false
+		}
+		for i, w := range want {
+			if w != "*" && w != parts[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
 
 // checkKeys reports keys that mean nothing: an error where a misspelling could
 // weaken isolation, else a warning.
@@ -460,7 +504,13 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 				continue
 			}
 		}
-		text := fmt.Sprintf("%s: unknown key %s", f.at(p), p)
+		if isLater(parts) {
+			if len(parts) == 1 || !isLater(parts[:len(parts)-1]) || f.lines[strings.Join(parts[:len(parts)-1], ".")] == 0 {
+				c.warnf("%s: %s is not there yet; it has no effect", f.at(p), p)
+			}
+			continue
+		}
+		text := fmt.Sprintf("%s: unknown key %s", f.at(p), clip(p))
 		if near := nearest(p, words); near != "" {
 			text += fmt.Sprintf("; did you mean %s?", near)
 		}
@@ -470,7 +520,7 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 			}
 			continue
 		}
-		c.Warnings = append(c.Warnings, text)
+		c.warnf("%s", text)
 	}
 	return nil
 }
@@ -479,6 +529,8 @@ func (c *Config) complain(strict bool, format string, args ...any) error {
 	if strict {
 		return errorf(format, args...)
 	}
-	c.Untrusted = append(c.Untrusted, fmt.Sprintf(format, args...))
+	if len(c.Untrusted) < maxWarnings {
+		c.Untrusted = append(c.Untrusted, "be read, but cannot: "+fmt.Sprintf(format, args...))
+	}
 	return nil
 }

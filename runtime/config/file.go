@@ -1,10 +1,12 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/knadh/koanf/parsers/toml/v2"
 	"github.com/knadh/koanf/providers/rawbytes"
@@ -20,30 +22,72 @@ type file struct {
 	lines map[string]int // line of each key, by its path joined with "."
 }
 
-// maxFile is the most bytes a configuration file may have.
-const maxFile = 1 << 20
+// What a configuration file may have at most; parsers take a time that grows
+// faster than what is beyond.
+const (
+	maxFile  = 256 << 10 // bytes
+	maxDepth = 50        // brackets in brackets, and words of one key
+	maxKeys  = 5000      // keys and table headers
+)
+
+// bounded reports the line at which data has more than that, and what of.
+func bounded(data []byte) (line int, why string) {
+	depth, dots, keys := 0, 0, 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"', '\'':
+			i = stringEnd(data, i) - 1
+			continue
+		case '#':
+			for i+1 < len(data) && data[i+1] != '\n' {
+				i++
+			}
+		case '[', '{':
+			if depth == 0 {
+				keys++
+			}
+			depth++
+			dots = 0
+		case ']', '}':
+			depth = max(depth-1, 0)
+		case '.':
+			dots++
+		case '=':
+			keys++
+			dots = 0
+		case '\n', ',':
+			dots = 0
+		}
+		switch {
+		case depth > maxDepth || dots > maxDepth:
+			why = "too deeply nested"
+		case keys > maxKeys:
+			why = "too many settings"
+		default:
+			continue
+		}
+		return bytes.Count(data[:i], []byte("\n")) + 1, why
+	}
+	return 0, ""
+}
 
 // readFile parses the file at path. A missing file is nil without an error; a
 // malformed one is an *Error with line and column.
 func readFile(path string) (*file, error) {
-	info, err := os.Stat(path)
+	data, err := readRegular(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0))(maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
-		return nil, errorf("%s is not a regular file of at most 1 MiB", path)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(path)
-	}
 	if err != nil {
-		return nil, errorf("read configuration: %v", err)
+		return nil, errorf("read configuration: %s: %v", path, err)
 	}
 	return parse(path, data)
 }
 
 func parse(path string, data []byte) (*file, error) {
+	if line, why := bounded(data); why != "" {
+		return nil, errorf("%s:%d: %s", path, line, why)
+	}
 	var probe map[string]any
 	if err := gotoml.Unmarshal(data, &probe); err != nil {
 		if d, ok := errors.AsType[*gotoml.DecodeError](err); ok {
@@ -88,24 +132,25 @@ func entries(data []byte) []entry {
 	p.Reset(data)
 	var table []string
 	var list []entry
+	at := &counter{data: data}
 	for p.NextExpression() {
 		e := p.Expression()
 		keys, last := keyPath(&p, e)
-		line := p.Shape(last).Start.Line
+		line := at.line(int(last.Offset))
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table = keys
 			list = append(list, entry{path: keys, table: true, line: line, start: int(last.Offset), end: int(last.Offset + last.Length)})
 		case unstable.KeyValue:
 			full := append(append([]string{}, table...), keys...)
-			list = appendValue(list, &p, data, full, e.Value(), last)
+			list = appendValue(list, &p, at, full, e.Value(), last)
 		}
 	}
 	return list
 }
 
-func appendValue(list []entry, p *unstable.Parser, data []byte, path []string, v *unstable.Node, key unstable.Range) []entry {
-	start := int(key.Offset + key.Length)
+func appendValue(list []entry, p *unstable.Parser, at *counter, path []string, v *unstable.Node, key unstable.Range) []entry {
+	data, start := at.data, int(key.Offset+key.Length)
 	for start < len(data) && data[start] != '=' {
 		start++
 	}
@@ -113,15 +158,31 @@ func appendValue(list []entry, p *unstable.Parser, data []byte, path []string, v
 	for start < len(data) && (data[start] == ' ' || data[start] == '\t') {
 		start++
 	}
-	list = append(list, entry{path: path, line: p.Shape(key).Start.Line, start: start, end: valueEnd(data, start)})
+	list = append(list, entry{path: path, line: at.line(int(key.Offset)), start: start, end: valueEnd(data, start)})
 	if v.Kind == unstable.InlineTable {
 		for it := v.Children(); it.Next(); {
 			kv := it.Node()
 			keys, last := keyPath(p, kv)
-			list = appendValue(list, p, data, append(append([]string{}, path...), keys...), kv.Value(), last)
+			list = appendValue(list, p, at, append(append([]string{}, path...), keys...), kv.Value(), last)
 		}
 	}
 	return list
+}
+
+// A counter tells line numbers of offsets that mostly grow.
+type counter struct {
+	data   []byte
+	offset int
+	lines  int
+}
+
+func (c *counter) line(offset int) int {
+	if offset < c.offset {
+		c.offset, c.lines = 0, 0
+	}
+	c.lines += bytes.Count(c.data[c.offset:offset], []byte("\n"))
+	c.offset = offset
+	return c.lines + 1
 }
 
 func keyPath(p *unstable.Parser, e *unstable.Node) ([]string, unstable.Range) {

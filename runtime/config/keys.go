@@ -108,7 +108,45 @@ func Lookup(name string) (Key, bool) {
 			}
 		}
 	}
+	for _, pattern := range TableKeys() {
+		for _, spelling := range append([]string{pattern.Name}, pattern.Paths...) {
+			before, after, _ := strings.Cut(spelling, "<name>")
+			n, ok := strings.CutPrefix(name, before)
+			if !ok {
+				continue
+			}
+			if n, ok = strings.CutSuffix(n, after); ok && plainName(n) {
+				return pattern.of(n), true
+			}
+		}
+	}
 	return Key{}, false
+}
+
+// TableKeys lists the settings that exist once for each name in a table, which
+// stands as <name> in Name and Paths.
+func TableKeys() []Key {
+	return []Key{
+		{Name: "sandbox.providers.<name>.backend", Paths: []string{"sandboxes.providers.<name>.backend"}, Scope: ScopeTrust, Help: "the .wasm file of a provider of your own"},
+		{Name: "sandbox.providers.<name>.working_dir", Paths: []string{"sandboxes.providers.<name>.working_dir"}, Scope: ScopeTrust, Help: "working directory in that provider's sandboxes"},
+		{Name: "model.providers.<name>.base_url", Paths: []string{"model.providers.<name>.base_url"}, Scope: ScopeUser, Help: "address of a model server that speaks chat completions"},
+		{Name: "model.providers.<name>.api_key_env", Paths: []string{"model.providers.<name>.api_key_env"}, Scope: ScopeUser, Help: "the variable that holds its key"},
+	}
+}
+
+// of is the setting for one name of the table.
+func (k Key) of(name string) Key {
+	k.Name = strings.Replace(k.Name, "<name>", name, 1)
+	k.Paths = slices.Clone(k.Paths)
+	for i := range k.Paths {
+		k.Paths[i] = strings.Replace(k.Paths[i], "<name>", name, 1)
+	}
+	return k
+}
+
+// plainName reports whether a name needs no quotes in a file.
+func plainName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
 // Parse reads a value as it is written on the command line or in the environment.
@@ -274,6 +312,9 @@ func less(a, b any) bool {
 // nearest returns the word closest to name if it is close enough to be meant.
 func nearest(name string, words []string) string {
 	best, at := "", 3
+	if len(name) > 100 {
+		return ""
+	}
 	for _, w := range words {
 		if d := distance(name, w); d < at {
 			best, at = w, d

@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +11,11 @@ import (
 
 // tables reads the per-provider tables.
 func (c *Config) tables(src Sources, user, project *file) error {
+	if project != nil && src.Trust != Trusted {
+		for _, a := range providerAsks(project) {
+			c.Untrusted = append(c.Untrusted, a.Effect)
+		}
+	}
 	for _, f := range []*file{user, project} {
 		if f == nil {
 			continue
@@ -24,10 +29,9 @@ func (c *Config) tables(src Sources, user, project *file) error {
 				continue // reported by checkKeys
 			}
 			if !own {
-				c.Untrusted = append(c.Untrusted, fmt.Sprintf("set up the sandbox provider %q", name))
 				continue
 			}
-			var p Provider
+			p := c.Providers[name] // tables of both files merge
 			for key, to := range map[string]*string{"backend": &p.Backend, "working_dir": &p.WorkingDir} {
 				if v, set := t[key]; set {
 					text, isText := v.(string)
@@ -38,9 +42,16 @@ func (c *Config) tables(src Sources, user, project *file) error {
 				}
 			}
 			if o, set := t["options"]; set {
-				if p.Options, isTable = o.(map[string]any); !isTable {
+				options, isTable := o.(map[string]any)
+				if !isTable {
 					return errorf("%s: %s.options must be a table", f.at(at+".options"), at)
 				}
+				merged := maps.Clone(p.Options)
+				if merged == nil {
+					merged = map[string]any{}
+				}
+				maps.Copy(merged, options)
+				p.Options = merged
 			}
 			if p.WorkingDir != "" && !strings.HasPrefix(p.WorkingDir, "/") {
 				return errorf("%s: working_dir %q must be an absolute path", f.at(at+".working_dir"), p.WorkingDir)
@@ -56,7 +67,7 @@ func (c *Config) tables(src Sources, user, project *file) error {
 		models, _ := f.k.Get("model.providers").(map[string]any)
 		for name, v := range models {
 			if f != user {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: model.providers is yours to set, not a project's; ignored", f.at("model.providers."+name)))
+				c.warnf("%s: model.providers is yours to set, not a project's; ignored", f.at("model.providers."+name))
 				continue
 			}
 			t, _ := v.(map[string]any)
@@ -77,6 +88,43 @@ func (c *Config) tables(src Sources, user, project *file) error {
 		}
 	}
 	return nil
+}
+
+// tableValues lists the settings that stand in tables of the files, so that they are
+// shown like every other.
+func (c *Config) tableValues(trusted bool, user, project *file) {
+	for _, pattern := range TableKeys() {
+		table, _, _ := strings.Cut(pattern.Paths[0], ".<name>")
+		var names []string
+		for _, f := range []*file{user, project} {
+			if f == nil {
+				continue
+			}
+			t, _ := f.k.Get(table).(map[string]any)
+			for name := range t {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			k := pattern.of(name)
+			v := Value{Key: k}
+			if l, set, err := fromFile(k, user, LayerUser); set && err == nil {
+				v.Value, v.Origin = l.value, l.Origin
+			}
+			if l, set, err := fromFile(k, project, LayerProject); set && err == nil && trusted && k.Scope != ScopeUser {
+				if v.Value != nil {
+					v.Hidden = []Hidden{{v.Value, v.Origin}}
+				}
+				v.Value, v.Origin = l.value, l.Origin
+			}
+			if v.Value != nil {
+				c.Values = append(c.Values, v)
+			}
+		}
+	}
 }
 
 // expand makes a path of a file absolute: "~" is the home directory, and a
@@ -203,45 +251,25 @@ func Unknown(name string, known []string, where, home string) error {
 	return &Error{text + " Known: " + strings.Join(known, ", ") + ". A provider of your own is a .wasm file named in " + filepath.Join(home, "config.toml") + "."}
 }
 
-// setupScript makes the script's path absolute and judges it.
+// setupScript takes the script that holds.
 func (c *Config) setupScript(src Sources) error {
 	v := c.Value("sandbox.setup_script_path")
 	name, _ := v.Value.(string)
 	if name == "" {
 		return nil
 	}
-	base := src.Dir
-	if v.Origin.Layer == LayerProject {
-		base = c.Root
+	s, read := c.scripts[v.Origin.Layer]
+	if !read {
+		s = c.readScript(src, name, v.Origin)
 	}
-	p := expand(name, src.UserHome, base)
-	real, err := filepath.EvalSymlinks(p)
-	if err != nil {
-		return errorf("setup script not found: %s (from %s; looked in %s)", name, v.Origin, base)
+	if s.err != nil {
+		return s.err
 	}
-	inside := real == c.Root || strings.HasPrefix(real, c.Root+string(filepath.Separator))
-	if v.Origin.Layer == LayerProject && !inside {
-		return errorf("%s: setup script %s lies outside the project", v.Origin.Where, name)
-	}
-	info, err := os.Stat(real)
-	switch {
-	case err != nil:
-		return errorf("setup script %s (from %s): %v", name, v.Origin, err)
-	case !info.Mode().IsRegular():
-		return errorf("setup script %s (from %s) is not a regular file", name, v.Origin)
-	case info.Size() == 0:
-		return errorf("setup script %s (from %s) is empty", name, v.Origin)
-	}
-	f, err := os.Open(real)
-	if err != nil {
-		return errorf("setup script %s (from %s) is not readable", name, v.Origin)
-	}
-	f.Close()
-	if inside && v.Origin.Layer < LayerAlias && src.Trust != Trusted {
+	if s.name != "" && v.Origin.Layer < LayerAlias && src.Trust != Trusted {
 		c.Untrusted = append(c.Untrusted, effect("sandbox.setup_script_path", name))
 		return nil
 	}
-	c.Sandbox.SetupScript = real
+	c.Sandbox.SetupScript, c.Sandbox.Setup = s.path, s.data
 	return nil
 }
 

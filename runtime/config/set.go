@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,8 +38,18 @@ func Unset(path string, key Key) (bool, error) {
 	return removed, err
 }
 
-// edit changes the file under a lock, whole or not at all.
+// edit changes a valid file into a valid one.
 func edit(path string, change func([]byte) ([]byte, error)) error {
+	return rewrite(path, func(data []byte) ([]byte, error) {
+		if _, err := parse(path, data); err != nil {
+			return nil, err
+		}
+		return change(data)
+	})
+}
+
+// rewrite changes the file under a lock, whole or not at all.
+func rewrite(path string, change func([]byte) ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -47,8 +58,9 @@ func edit(path string, change func([]byte) ([]byte, error)) error {
 		return fmt.Errorf("lock %s: %w", path, err)
 	}
 	defer lock.Unlock()
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	path, err := target(path)
+	if err != nil {
+		return err
 	}
 	mode := os.FileMode(0o600)
 	data, err := os.ReadFile(path)
@@ -59,9 +71,6 @@ func edit(path string, change func([]byte) ([]byte, error)) error {
 		}
 		mode = info.Mode().Perm()
 	} else if !os.IsNotExist(err) {
-		return err
-	}
-	if _, err := parse(path, data); err != nil {
 		return err
 	}
 	next, err := change(bytes.Clone(data))
@@ -75,6 +84,58 @@ func edit(path string, change func([]byte) ([]byte, error)) error {
 		return nil
 	}
 	return replace(path, next, mode)
+}
+
+// target follows path to the file that it names, whether that exists or not, so
+// that a link stays one.
+func target(path string) (string, error) {
+	for range 40 {
+		to, err := os.Readlink(path)
+		if err != nil {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				return real, nil
+			}
+			return path, nil
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", errorf("%s is a link that leads to itself", path)
+}
+
+// Check reports whether data could be the user's configuration file at path. The
+// error is an *Error that names the line.
+func Check(path string, data []byte) error {
+	f, err := parse(path, data)
+	if err != nil {
+		return err
+	}
+	c := &Config{Providers: map[string]Provider{}}
+	if err := c.checkKeys(f, true); err != nil {
+		return err
+	}
+	for _, k := range Keys() {
+		if _, _, err := fromFile(k, f, LayerUser); err != nil {
+			return err
+		}
+	}
+	return c.tables(Sources{}, f, nil)
+}
+
+// ErrChanged is a file that was changed by somebody else in between.
+var ErrChanged = errors.New("the file was changed in the meantime")
+
+// Replace puts after in place of before as the whole content of the file at path.
+// If the file no longer holds before, the error is ErrChanged.
+func Replace(path string, before, after []byte) error {
+	return rewrite(path, func(data []byte) ([]byte, error) {
+		if !bytes.Equal(data, before) {
+			return nil, ErrChanged
+		}
+		return after, nil
+	})
 }
 
 // replace puts data in place of the file at path.

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -29,11 +30,12 @@ type Options struct {
 	Leases   Leases
 	WorkDir  string // where changes are brought home to, one directory a run
 
-	Root  string          // the project
-	Start string          // the current directory below Root
-	Plan  *workspace.Plan // what is uploaded; nil: nothing
-	Setup string          // script that runs after the upload; empty: none
-	Keep  bool            // leave a fresh machine running
+	Root      string          // the project
+	Start     string          // the current directory below Root
+	Plan      *workspace.Plan // what is uploaded; nil: nothing
+	Setup     []byte          // script that runs after the upload; empty: none
+	SetupName string          // what it is called
+	Keep      bool            // leave a fresh machine running
 
 	CreateTimeout time.Duration
 	SetupTimeout  time.Duration
@@ -219,7 +221,7 @@ func (s *Session) prepare(ctx context.Context) error {
 			return s.fail(ctx, "upload to", unable("make "+s.Dir, exit, err))
 		}
 	}
-	if s.opts.Setup != "" {
+	if len(s.opts.Setup) > 0 {
 		if err := s.setup(ctx, dir); err != nil {
 			return err
 		}
@@ -286,10 +288,7 @@ func unable(what string, exit int, err error) error {
 
 // setup runs the script as a file of the sandbox, byte for byte as it is here.
 func (s *Session) setup(ctx context.Context, dir string) error {
-	script, err := os.ReadFile(s.opts.Setup)
-	if err != nil {
-		return s.fail(ctx, "set up", err)
-	}
+	script := s.opts.Setup
 	var out strings.Builder
 	exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", `umask 077; mktemp -d "${TMPDIR:-/tmp}/talkops-setup-XXXXXX"`}, Stdout: &out})
 	tmp := strings.TrimSuffix(out.String(), "\n")
@@ -297,14 +296,14 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 		return s.fail(ctx, "set up", unable("make a temporary directory", exit, err))
 	}
 	name := path.Join(tmp, "setup")
-	if err := s.Sandbox.WriteFile(ctx, name, strings.NewReader(string(script)), 0o700); err != nil {
+	if err := s.Sandbox.WriteFile(ctx, name, bytes.NewReader(script), 0o700); err != nil {
 		return s.fail(ctx, "set up", err)
 	}
 	args := []string{"/bin/sh", name}
-	if strings.HasPrefix(string(script), "#!") {
+	if bytes.HasPrefix(script, []byte("#!")) {
 		args = []string{name}
 	}
-	s.opts.Note("running setup script %s", filepath.Base(s.opts.Setup))
+	s.opts.Note("running setup script %s", s.opts.SetupName)
 	began := time.Now()
 	setupCtx, cancel := ctx, context.CancelFunc(func() {})
 	if s.opts.SetupTimeout > 0 {

@@ -1,0 +1,299 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/trust"
+	"github.com/talkops-ai/talkops/runtime/workspace"
+)
+
+// approvals is the record of approved projects.
+func (a *app) approvals() trust.Store { return trust.Store{Path: filepath.Join(a.home, "trust.toml")} }
+
+// approved reports whether the user has approved a project as it is.
+func (a *app) approved(root string, files map[string][]byte, keys []string) (bool, error) {
+	return a.approvals().Trusts(trust.Project{Root: root, Files: files, Keys: keys})
+}
+
+// An untrustedError lists what an untrusted project asks for.
+type untrustedError struct {
+	file    string
+	wants   []string
+	changed []string // how it differs from what was approved; none: it never was
+}
+
+func (e *untrustedError) Error() string {
+	what := fmt.Sprintf("this project's %s is not trusted", e.file)
+	if len(e.changed) > 0 {
+		what = "this project is not as you approved it: " + strings.Join(e.changed, ", ") + "; it is not trusted"
+	}
+	return what + " and would: " + strings.Join(e.wants, "; ")
+}
+
+// demandTrust ends a run whose project asks for more than it may.
+func (a *app) demandTrust(c *config.Config) error {
+	if len(c.Untrusted) == 0 {
+		return nil
+	}
+	e := &untrustedError{file: c.Files.Project, wants: c.Untrusted}
+	if old, err := a.approvals().Find(c.Root); err == nil && old != nil {
+		for _, change := range old.Compare(trust.Project{Root: c.Root, Files: c.Authority}) {
+			e.changed = append(e.changed, change.String())
+		}
+	}
+	return e
+}
+
+func (a *app) trustCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "trust", Short: "Approve what a project's own settings ask for", Args: usage(cobra.NoArgs), RunE: group,
+		Long: `A project's .talkops/config.toml may choose a sandbox, a model or a setup script only
+with your approval. It is given to the exact content of that file and of those it names:
+when one of them changes, it has to be given anew.`,
+		Example: "  talkops trust add\n  talkops trust list\n  talkops trust revoke ~/work/shop",
+	}
+	c.AddCommand(a.trustAddCommand(), a.trustListCommand(), a.trustRevokeCommand())
+	return c
+}
+
+func (a *app) trustAddCommand() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "add [DIR]", Short: "Show what a project asks for, and approve it", Args: usage(cobra.MaximumNArgs(1)),
+		Long: `Add shows what the project's own files ask for, or how they differ from what you
+approved before, and asks. Nothing of the project is run, and nothing is sent anywhere.`,
+		Example: "  talkops trust add\n  talkops trust add ~/work/shop",
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.projectAt(args)
+			if err != nil {
+				return err
+			}
+			for _, w := range p.Warnings {
+				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(w))
+			}
+			if len(p.Files) == 0 {
+				fmt.Fprintf(a.streams.Err, "%s has no settings of its own: there is nothing to approve.\n", headless.Clean(p.Root))
+				return nil
+			}
+			now := trust.Project{Root: p.Root, Files: p.Files, Keys: p.Keys()}
+			before, err := a.approvals().Find(p.Root)
+			if err != nil {
+				return &config.Error{Text: err.Error()}
+			}
+			if before != nil && len(before.Compare(now)) == 0 {
+				fmt.Fprintf(a.streams.Err, "%s is as you approved it on %s.\n", headless.Clean(p.Root), day(before.Time))
+				return nil
+			}
+			var text bytes.Buffer
+			describe(&text, p, now, before)
+			io.WriteString(a.streams.Err, headless.Clean(text.String())) // where the question is put
+			if !yes {
+				if err := a.confirm(c.Context(), "Approve this?"); err != nil {
+					return err
+				}
+			}
+			if err := a.approvals().Add(now, time.Now()); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.streams.Err, "Approved. From the next start on these settings hold in %s, until one of the files changes.\n", headless.Clean(p.Root))
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "approve without asking; needed where there is no terminal")
+	return c
+}
+
+// projectAt reads the project at the directory that was named, or at the current
+// one.
+func (a *app) projectAt(args []string) (*config.Project, error) {
+	dir := a.dir
+	if len(args) > 0 {
+		dir = a.absolute(args[0])
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, &usageError{"there is no directory " + args[0]}
+		}
+	}
+	return config.ReadProject(config.Sources{Home: a.home, Dir: dir, UserHome: a.userHome, Env: a.env, Providers: a.providers.Names()})
+}
+
+func (a *app) absolute(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(a.dir, name)
+}
+
+// describe says all that is approved: each effect, and each file, or how it
+// differs from what was approved before.
+func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.Approval) {
+	fmt.Fprintf(w, "%s\n", p.Root)
+	if before != nil {
+		fmt.Fprintf(w, "It differs from what you approved on %s.\n", day(before.Time))
+	}
+	if len(p.Asks) == 0 {
+		fmt.Fprintln(w, "Its settings ask for nothing that needs your approval.")
+	} else {
+		fmt.Fprintln(w, "Its settings would:")
+		for _, ask := range p.Asks {
+			fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(ask.Effect), " "))
+		}
+	}
+	changes := map[string]trust.Change{}
+	if before != nil {
+		for _, c := range before.Compare(now) {
+			changes[c.Name] = c
+			if c.What == "is gone" {
+				fmt.Fprintf(w, "\n%s is gone\n", c.Name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		data := p.Files[name]
+		change, changed := changes[name]
+		switch {
+		case before != nil && !changed:
+			fmt.Fprintf(w, "\n%s is unchanged\n", name)
+		case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || len(data) > maxShown:
+			fmt.Fprintf(w, "\n%s, %s, is not shown here: look at it yourself\n", name, workspace.Size(int64(len(data))))
+		case change.Before != "":
+			fmt.Fprintf(w, "\n%s", trust.Diff(name, change.Before, string(data)))
+		default:
+			fmt.Fprintf(w, "\n%s, %s:\n", name, workspace.Size(int64(len(data))))
+			for line := range strings.Lines(string(data)) {
+				fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\r\n"))
+			}
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// maxShown is the most of a file that is shown.
+const maxShown = 64 << 10
+
+// confirm asks the person at the terminal. Without a terminal, and with any answer
+// but yes, it is an error.
+func (a *app) confirm(ctx context.Context, question string) error {
+	if !a.streams.InTTY {
+		return &usageError{"there is no terminal to ask on; look at what is shown, then add --yes"}
+	}
+	answer, err := a.ask(ctx, question+" [y/N] ")
+	if err != nil {
+		return err
+	}
+	if answer != "y" && answer != "yes" {
+		return errDeclined
+	}
+	return nil
+}
+
+var errDeclined = errors.New("nothing was approved")
+
+// ask puts a question and returns the line that is typed, in lower case.
+func (a *app) ask(ctx context.Context, question string) (string, error) {
+	fmt.Fprint(a.streams.Err, question)
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.streams.In).ReadString('\n')
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		return strings.ToLower(strings.TrimSpace(line)), nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+func (a *app) trustListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the projects you approved, and whether they are still the same", Args: usage(cobra.NoArgs),
+		Example: "  talkops trust list",
+		RunE: func(*cobra.Command, []string) error {
+			list, err := a.approvals().List()
+			if err != nil {
+				return &config.Error{Text: err.Error()}
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(a.streams.Err, "no project is approved")
+				return nil
+			}
+			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "PROJECT\tAPPROVED\tNOW")
+			for _, p := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", headless.Clean(p.Root), day(p.Time), headless.Clean(a.compared(p)))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+// compared says how a project stands to its approval.
+func (a *app) compared(old trust.Approval) string {
+	if info, err := os.Stat(old.Root); err != nil || !info.IsDir() {
+		return "the directory is gone"
+	}
+	p, err := a.projectAt([]string{old.Root})
+	if err != nil {
+		return "changed: " + err.Error()
+	}
+	if p.Root != old.Root {
+		return "belongs to " + p.Root
+	}
+	changes := old.Compare(trust.Project{Root: p.Root, Files: p.Files, Keys: p.Keys()})
+	if len(changes) == 0 {
+		return "as approved"
+	}
+	var words []string
+	for _, c := range changes {
+		words = append(words, c.String())
+	}
+	return "not trusted: " + strings.Join(words, ", ")
+}
+
+func (a *app) trustRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke [DIR]", Short: "Take the approval of a project back", Args: usage(cobra.MaximumNArgs(1)),
+		Example: "  talkops trust revoke\n  talkops trust revoke ~/work/shop",
+		RunE: func(_ *cobra.Command, args []string) error {
+			// The project may be gone, or broken: the name is enough.
+			dir := a.dir
+			if len(args) > 0 {
+				dir = a.absolute(args[0])
+			}
+			for at := real(dir); ; at = filepath.Dir(at) {
+				removed, err := a.approvals().Remove(at)
+				if err != nil {
+					if _, broken := errors.AsType[*trust.BrokenError](err); broken {
+						return &config.Error{Text: err.Error()}
+					}
+					return err
+				}
+				if removed {
+					fmt.Fprintf(a.streams.Err, "Revoked. From the next start on %s is not trusted.\n", headless.Clean(at))
+					return nil
+				}
+				if at == filepath.Dir(at) || len(args) > 0 {
+					return &usageError{fmt.Sprintf("%s is not approved; see: talkops trust list", dir)}
+				}
+			}
+		},
+	}
+}
