@@ -38,7 +38,7 @@ func (a *app) joinSandbox(args []string) ([]string, error) {
 		switch {
 		case arg == "--":
 			return append(out, args[i:]...), nil
-		case slices.Contains(takes, arg):
+		case slices.Contains(takes, arg), promptLast(arg):
 			out = append(out, arg)
 			if i+1 < len(args) {
 				i++
@@ -75,4 +75,11 @@ func (a *app) joinSandbox(args []string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// promptLast reports whether arg is a group of short flags that ends with -p, as in
+// -yp, so that the next argument is the prompt.
+func promptLast(arg string) bool {
+	group, short := strings.CutPrefix(arg, "-")
+	return short && strings.HasSuffix(group, "p") && strings.Trim(group, "yqhvp") == "" && strings.Index(group, "p") == len(group)-1
 }

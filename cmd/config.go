@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/registry"
 )
 
 func (a *app) configCommand(flags *given) *cobra.Command {
@@ -54,6 +56,8 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 	})
 	c.AddCommand(&cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a value to your own file", Args: usage(cobra.ExactArgs(2)), Example: "  talkops config set sandbox.provider daytona",
+		Long: `Set writes one value to your own file, wherever you are. Comments and everything else in
+the file stay as they are. A list is written with commas, a duration as 90s, 10m or 2h.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
@@ -67,42 +71,41 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 				}
 			}
 			value, err := key.Parse(text)
+			if err == nil {
+				err = acceptable(key, value)
+			}
 			if err != nil {
 				return &config.Error{Text: fmt.Sprintf("%s: %v", key.Name, err)}
 			}
-			cfg, err := a.loadFor(c, flags)
-			if err != nil {
+			if err := config.Set(a.userFile(), key, value); err != nil {
 				return err
 			}
-			if err := config.Set(cfg.Files.User, key, value); err != nil {
-				return err
-			}
-			return a.saved(c, flags, key, "Saved.")
+			a.saved(c, flags, key, "Saved")
+			return nil
 		},
 	})
 	c.AddCommand(&cobra.Command{
 		Use: "unset KEY", Aliases: []string{"reset"}, Short: "Remove a value from your own file", Args: usage(cobra.ExactArgs(1)),
+		Example: "  talkops config unset sandbox.provider",
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
 				return err
 			}
-			cfg, err := a.loadFor(c, flags)
+			removed, err := config.Unset(a.userFile(), key)
 			if err != nil {
 				return err
 			}
-			removed, err := config.Unset(cfg.Files.User, key)
-			if err != nil {
-				return err
-			}
+			what := "Removed"
 			if !removed {
-				return a.saved(c, flags, key, "It was not set.")
+				what = "It was not set"
 			}
-			return a.saved(c, flags, key, "Removed.")
+			a.saved(c, flags, key, what)
+			return nil
 		},
 	})
 	c.AddCommand(&cobra.Command{
-		Use: "path", Short: "Name the files in use", Args: usage(cobra.NoArgs),
+		Use: "path", Short: "Name the files in use", Args: usage(cobra.NoArgs), Example: "  talkops config path",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := a.loadFor(c, flags)
 			if err != nil {
@@ -115,7 +118,39 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 			return nil
 		},
 	})
+	c.AddCommand(a.configEditCommand())
+	c.AddCommand(&cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the file, for editors", Args: usage(cobra.NoArgs),
+		Example: "  talkops config schema > ~/.talkops/config.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			enc := json.NewEncoder(a.streams.Out)
+			enc.SetEscapeHTML(false)
+			enc.SetIndent("", "  ")
+			return enc.Encode(config.Schema(a.providers.Names()))
+		},
+	})
 	return c
+}
+
+// userFile is the user's own configuration file.
+func (a *app) userFile() string { return filepath.Join(a.home, "config.toml") }
+
+// acceptable judges a value beyond its type.
+func acceptable(key config.Key, value any) error {
+	text, _ := value.(string)
+	switch {
+	case key.Kind == config.String && text == "":
+		return fmt.Errorf("the value is empty; to remove it: talkops config unset %s", key.Name)
+	case strings.HasSuffix(key.Name, ".working_dir") && !strings.HasPrefix(text, "/"):
+		return fmt.Errorf("%q is not an absolute path", text)
+	case key.Name == "sandbox.env":
+		for _, name := range value.([]string) {
+			if strings.ContainsAny(name, "= ") {
+				return fmt.Errorf("give the names of variables, not their values")
+			}
+		}
+	}
+	return nil
 }
 
 func lookup(name string) (config.Key, error) {
@@ -126,19 +161,24 @@ func lookup(name string) (config.Key, error) {
 	return key, nil
 }
 
-// saved says what holds from now on.
-func (a *app) saved(c *cobra.Command, flags *given, key config.Key, what string) error {
+// saved says what holds from now on, and when.
+func (a *app) saved(c *cobra.Command, flags *given, key config.Key, what string) {
 	cfg, err := a.loadFor(c, flags)
 	if err != nil {
-		return err
+		fmt.Fprintf(a.streams.Err, "%s. But the next session cannot start: %s\n", what, headless.Clean(err.Error()))
+		return
 	}
 	v := cfg.Value(key.Name)
 	if v.Origin.Layer > config.LayerUser {
-		fmt.Fprintf(a.streams.Err, "%s But %s=%s (%s) still wins.\n", what, key.Name, config.Format(v.Value), v.Origin)
-		return nil
+		fmt.Fprintf(a.streams.Err, "%s, but %s = %s (%s) still wins.\n", what, key.Name, shown(v.Value), headless.Clean(v.Origin.String()))
+		return
 	}
-	fmt.Fprintf(a.streams.Err, "%s The next session will use %s = %s.\n", what, key.Name, shown(v.Value))
-	return nil
+	fmt.Fprintf(a.streams.Err, "%s. The next session will use %s = %s; one that runs stays as it is.\n", what, key.Name, shown(v.Value))
+	if p := a.providers.Find(cfg.Sandbox.Provider); key.Name == "sandbox.provider" && p != nil {
+		if _, err := registry.Settings(c.Context(), p, a.env); err != nil {
+			fmt.Fprintf(a.streams.Err, "To use it, sign in first: %s\n", headless.Clean(err.Error()))
+		}
+	}
 }
 
 func shown(v any) string {
@@ -166,20 +206,34 @@ func show(out io.Writer, cfg *config.Config, origin bool) error {
 }
 
 func showJSON(out io.Writer, cfg *config.Config) error {
-	type row struct {
-		Key    string `json:"key"`
+	type hidden struct {
 		Value  any    `json:"value"`
 		Origin string `json:"origin"`
 	}
-	var rows []row
-	for _, v := range cfg.Values {
-		value := v.Value
-		if v.Key.Kind == config.Duration && value != nil {
-			value = config.Format(value)
+	type row struct {
+		Key    string   `json:"key"`
+		Value  any      `json:"value"` // null: not set
+		Origin string   `json:"origin"`
+		Hides  []hidden `json:"hides,omitempty"`
+	}
+	plain := func(k config.Key, v any) any {
+		if k.Kind == config.Duration && v != nil {
+			return config.Format(v)
 		}
-		rows = append(rows, row{v.Key.Name, value, v.Origin.String()})
+		return v
+	}
+	rows := []row{}
+	for _, v := range cfg.Values {
+		r := row{Key: v.Key.Name, Value: plain(v.Key, v.Value), Origin: v.Origin.String()}
+		for _, h := range v.Hidden {
+			if h.Origin.Layer != config.LayerDefault {
+				r.Hides = append(r.Hides, hidden{plain(v.Key, h.Value), h.Origin.String()})
+			}
+		}
+		rows = append(rows, r)
 	}
 	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(rows)
 }

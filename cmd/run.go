@@ -115,6 +115,9 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	defer closeModels()
 
 	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, noteWriter{printer}
+	if box.notice != "" {
+		printer.Note("%s", box.notice)
+	}
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
@@ -476,8 +479,9 @@ func (a *app) secrets(endpoints map[string]model.Endpoint) []string {
 
 // A box is a sandbox about to be opened.
 type box struct {
-	opts session.Options
-	host bool
+	opts   session.Options
+	host   bool
+	notice string // about a setting that does not count here; may be empty
 }
 
 // prepare resolves the provider and plans the upload. It makes no network
@@ -506,6 +510,8 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 			spec.Snapshot = cfg.Sandbox.Snapshot
 		case cfg.Sandbox.Snapshot != "" && snapshot.Origin.Layer == config.LayerFlag:
 			return nil, &usageError{fmt.Sprintf("%s does not use named snapshots", d.Name)}
+		case cfg.Sandbox.Snapshot != "":
+			b.notice = fmt.Sprintf("%s does not use named snapshots; sandbox.snapshot_name (%s) is ignored", d.Name, snapshot.Origin)
 		}
 		if spec.ID != "" && !d.Features.Attach {
 			return nil, &usageError{d.Name + " cannot attach to a running sandbox"}

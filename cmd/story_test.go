@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 //	box                    set $BOX to the id of the only machine
 //	calls OP N             check how often an operation was asked for
 //	asked TEXT             check that the model was shown a text
+//	trap [clean]           start a server nobody may call, at $TRAP; check that nobody did
 //	signal NAME            send a signal (INT, TERM, KILL) to the background program
 //	await OP               wait until that operation, or "model", has been asked for
 func TestStories(t *testing.T) { stories(t, "script", nil) }
@@ -73,7 +74,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
-			"boxes": checkBoxes, "box": theBox, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal,
+			"boxes": checkBoxes, "box": theBox, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap,
 		},
 		RequireExplicitExec: false,
 	})
@@ -83,6 +84,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 type stage struct {
 	model *modeltest.Server
 	cloud cloud
+	trap  *trap
 }
 
 // A cloud is an emulated vendor.

@@ -39,7 +39,10 @@ type untrustedError struct {
 }
 
 func (e *untrustedError) Error() string {
-	what := fmt.Sprintf("this project's %s is not trusted", e.file)
+	what := "this project is not trusted"
+	if e.file != "" {
+		what = fmt.Sprintf("this project's %s is not trusted", e.file)
+	}
 	if len(e.changed) > 0 {
 		what = "this project is not as you approved it: " + strings.Join(e.changed, ", ") + "; it is not trusted"
 	}
@@ -52,6 +55,9 @@ func (a *app) demandTrust(c *config.Config) error {
 		return nil
 	}
 	e := &untrustedError{file: c.Files.Project, wants: c.Untrusted}
+	if _, err := os.Lstat(e.file); err != nil {
+		e.file = "" // your own file names a script of the project
+	}
 	if old, err := a.approvals().Find(c.Root); err == nil && old != nil {
 		for _, change := range old.Compare(trust.Project{Root: c.Root, Files: c.Authority}) {
 			e.changed = append(e.changed, change.String())
