@@ -117,6 +117,8 @@ func advise(err error) string {
 	untrusted, isUntrusted := errors.AsType[*untrustedError](err)
 	_, isSetup := errors.AsType[*registry.SetupError](err)
 	switch {
+	case isUntrusted && untrusted.broken != nil:
+		return "Repair the file, or add --ignore-project-config to leave it out."
 	case isUntrusted && len(untrusted.changed) > 0:
 		return "See what changed, and approve it: talkops trust add. Or add --trust-project to use it for this run, or --ignore-project-config to leave it out."
 	case isUntrusted:

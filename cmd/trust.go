@@ -36,9 +36,13 @@ type untrustedError struct {
 	file    string
 	wants   []string
 	changed []string // how it differs from what was approved; none: it never was
+	broken  error    // why the file cannot be used
 }
 
 func (e *untrustedError) Error() string {
+	if e.broken != nil {
+		return "this project's own settings cannot be used: " + e.broken.Error()
+	}
 	what := "this project is not trusted"
 	if e.file != "" {
 		what = fmt.Sprintf("this project's %s is not trusted", e.file)
@@ -54,7 +58,7 @@ func (a *app) demandTrust(c *config.Config) error {
 	if len(c.Untrusted) == 0 {
 		return nil
 	}
-	e := &untrustedError{file: c.Files.Project, wants: c.Untrusted}
+	e := &untrustedError{file: c.Files.Project, wants: c.Untrusted, broken: c.Broken}
 	if _, err := os.Lstat(e.file); err != nil {
 		e.file = "" // your own file names a script of the project
 	}

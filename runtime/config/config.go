@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,8 +116,8 @@ type Config struct {
 	Untrusted []string // what the untrusted project file asks for that would change the outcome
 	Files     Files
 	Authority map[string][]byte // as Project.Files
+	Broken    error             // why an untrusted project's file cannot be used; it is in Untrusted too
 
-	broken  error            // why the project's file cannot be used
 	scripts map[Layer]script // setup scripts that were named by a file
 }
 
@@ -194,14 +195,14 @@ func Load(src Sources) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.broken != nil {
+	if c.Broken != nil {
 		if src.Trust == Trusted {
-			return nil, c.broken
+			return nil, c.Broken
 		}
-		c.Untrusted = append(c.Untrusted, "be read, but cannot: "+c.broken.Error())
+		c.Untrusted = append(c.Untrusted, "be read, but cannot: "+c.Broken.Error())
 	}
 	c.readAuthority(src, user, project)
-	if src.Trust == Untrusted && c.broken == nil && len(c.Authority) > 0 && src.Approved != nil {
+	if src.Trust == Untrusted && c.Broken == nil && len(c.Authority) > 0 && src.Approved != nil {
 		p := Project{Asks: c.asks(user, project)}
 		approved, err := src.Approved(c.Root, c.Authority, p.Keys())
 		if err != nil {
@@ -438,20 +439,18 @@ var later = []string{
 	"sandboxes.providers.*.limits", "sandboxes.providers.*.env", "sandboxes.providers.*.memory_mb",
 }
 
-// isLater reports whether a key is one of a feature that is still to come.
-func isLater(parts []string) bool {
-	return slices.ContainsFunc(later, func(pattern string) bool {
+// laterFeature returns which of those a key belongs to, or "".
+func laterFeature(parts []string) string {
+	for _, pattern := range later {
 		want := strings.Split(pattern, ".")
 		if len(parts) < len(want) {
-			return false
+			continue
 		}
-		for i, w := range want {
-			if w != "*" && w != parts[i] {
-				return false
-			}
+		if slices.EqualFunc(want, parts[:len(want)], func(w, p string) bool { return w == "*" || w == p }) {
+			return strings.Join(parts[:len(want)], ".")
 		}
-		return true
-	})
+	}
+	return ""
 }
 
 // checkKeys reports keys that mean nothing: an error where a misspelling could
@@ -474,6 +473,12 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 		paths = append(paths, p)
 	}
 	sort.Strings(paths)
+	coming := map[string]int{} // settings of features to come, with their first line
+	defer func() {
+		for _, feature := range slices.Sorted(maps.Keys(coming)) {
+			c.warnf("%s:%d: %s is not there yet; it has no effect", f.path, coming[feature], feature)
+		}
+	}()
 	for _, p := range paths {
 		parts := strings.Split(p, ".")
 		switch {
@@ -504,9 +509,9 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 				continue
 			}
 		}
-		if isLater(parts) {
-			if len(parts) == 1 || !isLater(parts[:len(parts)-1]) || f.lines[strings.Join(parts[:len(parts)-1], ".")] == 0 {
-				c.warnf("%s: %s is not there yet; it has no effect", f.at(p), p)
+		if feature := laterFeature(parts); feature != "" {
+			if at, seen := coming[feature]; !seen || f.lines[p] < at {
+				coming[feature] = f.lines[p]
 			}
 			continue
 		}

@@ -59,8 +59,8 @@ func ReadProject(src Sources) (*Project, error) {
 	if c.Unbounded {
 		return nil, errorf("%s is your home directory or above it, not a project", c.Root)
 	}
-	if c.broken != nil {
-		return nil, c.broken
+	if c.Broken != nil {
+		return nil, c.Broken
 	}
 	c.readAuthority(src, user, project)
 	for _, s := range c.scripts {
@@ -88,7 +88,7 @@ func ReadProject(src Sources) (*Project, error) {
 }
 
 // readFiles reads the user's and the project's file. A project's file that cannot
-// be used is noted in c.broken.
+// be used is noted in c.Broken.
 func (c *Config) readFiles(src Sources) (user, project *file, err error) {
 	c.Files.User = filepath.Join(src.Home, "config.toml")
 	if user, err = readFile(c.Files.User); err != nil {
@@ -115,7 +115,7 @@ func (c *Config) readFiles(src Sources) (user, project *file, err error) {
 		err = errorf("%s: %v", c.Files.Project, err)
 	}
 	if err != nil {
-		c.broken = err
+		c.Broken = err
 		return user, nil, nil
 	}
 	c.Authority = map[string][]byte{filepath.ToSlash(projectFile): data}
