@@ -465,6 +465,12 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 			}
 		case err == nil:
 			failures = 0
+			if n > 0 && j.over(ctx) {
+				// It has ended and its files are gone, or it never was.
+				if r, err := j.report(ctx, 0); err == nil && r.state == "none" {
+					return 0, "", lost
+				}
+			}
 			if time.Since(seen) > startsIn {
 				late := &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore did not start the command"}
 				if err := j.begun(ctx, late); err != nil {
