@@ -96,7 +96,7 @@ const (
 	lost    // the file is not there
 )
 
-// A record is a command as Vercel shows it.
+// A command is one as Vercel shows it.
 type command struct {
 	ID   string   `json:"id"`
 	Args []string `json:"args"`
@@ -430,7 +430,7 @@ func (j *job) read(ctx context.Context) error {
 		if j.whole() {
 			return nil
 		}
-		if errors.Is(err, errWrite) || errors.Is(err, errTwice) {
+		if errors.Is(err, errWrite) || errors.Is(err, errTwice) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
 			return err
 		}
 		if j.at() > before {

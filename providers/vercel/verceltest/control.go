@@ -309,7 +309,7 @@ func (s *Server) make(asked map[string]any, tags map[string]string) (*box, error
 	source, _ := asked["source"].(map[string]any)
 	if id, ok := source["snapshotId"].(string); ok {
 		if from = s.kept(id); from == nil || from.deleted {
-			return nil, fmt.Errorf("Snapshot %q not found.", id)
+			return nil, fmt.Errorf("there is no snapshot %q", id)
 		}
 	}
 	var err error
