@@ -553,12 +553,22 @@ func (j *job) stop(ctx context.Context) {
 	}
 }
 
+// removeScript deletes the files $1.* when the script that runs the command has
+// noted its last. The mark that the command must not begin stays where a start may
+// still be under way.
+const removeScript = `i=0
+while [ -s "$1.r" ] && kill -0 "$(cat "$1.r")" && [ $i -lt 20 ]; do
+	sleep 0.05 || sleep 1
+	i=$((i+1))
+done 2>/dev/null
+[ -e "$1.x" ] && rm -rf "$1.l"
+rm -rf "$1".[!ln]*`
+
 // remove deletes the command's files.
 func (j *job) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin/2)
 	defer cancel()
-	// The mark that it must not begin stays where a start may still be under way.
-	j.shell(ctx, nil, rest.Always, `[ -e "$1.x" ] && rm -rf "$1.l"; rm -rf "$1".[!ln]*`, j.base())
+	j.shell(ctx, nil, rest.Always, removeScript, j.base())
 }
 
 // Kill ends the command with that ID, whoever started it.
