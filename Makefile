@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 VENDORS = modal daytona runloop langsmith
 
-.PHONY: build demo test check fmt vet staticcheck race cross test-vendors bench ci clean
+.PHONY: build demo test short check fmt vet staticcheck race cross test-vendors bench ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
@@ -24,8 +24,9 @@ demo: build
 	@echo; echo "What changed in build/demo/shop:"; diff -r -u testdata/projects/shop build/demo/shop | sed -n '/^[-+]/p'
 	@sh build/demo/shop/scripts/check.sh
 
+# Most tests wait more than they work, so more packages run than there are cores.
 test:
-	$(GO) test ./...
+	$(GO) test -p 6 ./...
 
 fmt:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
@@ -40,10 +41,14 @@ cross:
 staticcheck:
 	$(GO) tool staticcheck ./...
 
-check: fmt vet cross staticcheck test
+# Without the fault matrices, which make ci runs under the race detector.
+short:
+	$(GO) test -short -p 6 ./...
+
+check: fmt vet cross staticcheck short
 
 race:
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -p 4 -timeout 30m ./...
 
 # The vendors' own published clients work against our emulators.
 test-vendors:

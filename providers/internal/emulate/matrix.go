@@ -267,6 +267,9 @@ func (b *bench) named() sandbox.Spec {
 // machine is there twice or left behind.
 func Matrix(t *testing.T, s Subject) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("every fault on every request takes a minute")
+	}
 	type row struct {
 		name     string
 		failures []string
