@@ -39,6 +39,8 @@ var (
 	_ sandbox.Killer   = (*box)(nil)
 
 	_ sandbox.Snapshotter = (*box)(nil)
+
+	_ sandbox.Authenticator = Provider{}
 )
 
 // Describe says what the provider is and needs.
@@ -57,7 +59,7 @@ func (Provider) Describe() sandbox.Description {
 			{Key: "image_builder_version", Env: []string{"MODAL_IMAGE_BUILDER_VERSION"}, Help: "version of the image builder, instead of the workspace's"},
 			{Key: "server_url", Env: []string{"MODAL_SERVER_URL"}, Help: "address of the API", URL: true},
 		},
-		// The profile file is read on opening, which then says what is missing.
+		// Whether the profile file signs somebody in, SignedIn tells.
 		Logins: []sandbox.Login{{"token_id", "token_secret"}, {"config_path"}},
 		Features: sandbox.Features{
 			Attach:   true,
@@ -68,6 +70,13 @@ func (Provider) Describe() sandbox.Description {
 			Labels:   true,
 		},
 	}
+}
+
+// SignedIn says what is missing from the settings and the profile file, without a
+// request.
+func (Provider) SignedIn(_ context.Context, spec sandbox.Spec) error {
+	_, err := resolve(spec.Settings)
+	return err
 }
 
 // Open creates a sandbox, or attaches to spec.ID.

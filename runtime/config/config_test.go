@@ -3,7 +3,9 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -297,5 +299,341 @@ func TestSetKeepsASymlink(t *testing.T) {
 	}
 	if info, _ := os.Lstat(link); info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link was replaced by a file")
+	}
+}
+
+func TestChangesAtTheSameTimeLoseNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	var wg sync.WaitGroup
+	n := 0
+	for _, k := range Keys() {
+		if k.Kind != Int {
+			continue
+		}
+		n++
+		wg.Go(func() {
+			if err := Set(path, k, int64(5000)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	data, _ := os.ReadFile(path)
+	if got := strings.Count(string(data), "= 5000\n"); got != n {
+		t.Errorf("%d of %d changes are in the file:\n%s", got, n, data)
+	}
+}
+
+func TestSetFollowsALinkToAFileThatIsMissing(t *testing.T) {
+	key, _ := Lookup("sandbox.provider")
+	dir := t.TempDir()
+	link := filepath.Join(dir, "config.toml")
+	if err := os.Symlink("real.toml", link); err != nil {
+		t.Skip(err)
+	}
+	if err := Set(link, key, "modal"); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Lstat(link); info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link was replaced by a file")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "real.toml")); err != nil {
+		t.Error(err)
+	}
+	os.Remove(link)
+	os.Symlink("config.toml", link)
+	if err := Set(link, key, "modal"); err == nil {
+		t.Error("a link to itself was written through")
+	}
+}
+
+func TestReplaceSeesWhatOthersDid(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	os.WriteFile(path, []byte("# new\n"), 0o640)
+	if err := Replace(path, []byte("# old\n"), []byte("# mine\n")); err != ErrChanged {
+		t.Errorf("err = %v, want ErrChanged", err)
+	}
+	if err := Replace(path, []byte("# new\n"), []byte("# mine\n")); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "# mine\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Every key can be written, is read back as the same value, and is taken out
+// again without a trace.
+func TestEveryKeyIsWrittenAndReadBack(t *testing.T) {
+	samples := map[Kind]string{String: `a "b"\c`, Bool: "on", Int: "5000", Number: "0.25", Duration: "90m", List: `a b,"c",\d`}
+	keys := Keys()
+	for _, k := range TableKeys() {
+		keys = append(keys, k.of("mine"))
+	}
+	for _, k := range keys {
+		t.Run(k.Name, func(t *testing.T) {
+			text := samples[k.Kind]
+			if len(k.Enum) > 0 {
+				text = k.Enum[0]
+			}
+			if k.Kind == Int && k.Max > 0 && k.Max < 5000 {
+				text = "7"
+			}
+			want, err := k.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range append([]string{k.Name}, k.Paths...) {
+				if found, ok := Lookup(name); !ok || found.Name != k.Name {
+					t.Errorf("%s is not found by %s", k.Name, name)
+				}
+			}
+			path := filepath.Join(t.TempDir(), "config.toml")
+			if err := Set(path, k, want); err != nil {
+				t.Fatal(err)
+			}
+			data, _ := os.ReadFile(path)
+			f, err := parse(path, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok, err := fromFile(k, f, LayerUser)
+			if err != nil || !ok || Format(got.value) != Format(want) {
+				t.Errorf("got %v, %v, %v; want %v from\n%s", got.value, ok, err, want, data)
+			}
+			if ok, err := Unset(path, k); !ok || err != nil {
+				t.Errorf("Unset: %v, %v", ok, err)
+			}
+			if data, _ = os.ReadFile(path); strings.Contains(string(data), "=") {
+				t.Errorf("left over:\n%s", data)
+			}
+		})
+	}
+}
+
+// Every key that a project may set after approval is announced by its effect, and
+// no key of the user's is ever taken from it.
+func TestEveryKeyHasItsScope(t *testing.T) {
+	samples := map[Kind]any{String: "x", Bool: true, Int: int64(7), Number: 0.5, Duration: "90m", List: []string{"x"}}
+	for _, k := range Keys() {
+		t.Run(k.Name, func(t *testing.T) {
+			w := newWorld(t)
+			value := samples[k.Kind]
+			switch {
+			case k.Name == "sandbox.provider":
+				value = "modal"
+			case k.Name == "sandbox.setup_script_path":
+				value = "setup.sh"
+				w.write(filepath.Join(w.project, "setup.sh"), "true\n")
+			case len(k.Enum) > 0:
+				value = k.Enum[len(k.Enum)-1]
+			case k.Kind == Int && k.Min > 7:
+				value = int64(k.Min)
+			}
+			w.projectFile("x = 1\n")
+			path := filepath.Join(w.project, ".talkops", "config.toml")
+			if v, ok := value.(string); ok && k.Kind == Duration {
+				value, _ = k.Parse(v)
+			}
+			if err := Set(path, k, value); err != nil {
+				t.Fatal(err)
+			}
+			p, err := ReadProject(w.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks := slices.Contains(p.Keys(), k.Name)
+			if wants := k.Scope == ScopeTrust || k.Scope == ScopeFreeFalse; asks != wants {
+				t.Errorf("announced: %v, want %v", asks, wants)
+			}
+			for _, trust := range []Trust{Untrusted, Trusted} {
+				w.src.Trust = trust
+				w.src.Flags = map[string]string{}
+				if k.Name != "sandbox.provider" {
+					w.src.Flags["sandbox"] = "modal"
+				}
+				c, err := Load(w.src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				from := c.Value(k.Name).Origin.Layer == LayerProject
+				switch k.Scope {
+				case ScopeUser:
+					if from || !strings.Contains(strings.Join(c.Warnings, "\n"), k.Name+" is yours to set") {
+						t.Errorf("trust %v: taken from the project: %v, warnings %q", trust, from, c.Warnings)
+					}
+				case ScopeTrust:
+					if from != (trust == Trusted) || trust == Untrusted && len(c.Untrusted) == 0 {
+						t.Errorf("trust %v: taken from the project: %v; it would %q", trust, from, c.Untrusted)
+					}
+				case ScopeFree, ScopeFreeTrue:
+					if !from {
+						t.Errorf("trust %v: not taken from the project", trust)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Exactly the bytes that were approved are used.
+func TestApprovedBytesAreTheOnesThatRun(t *testing.T) {
+	w := newWorld(t)
+	w.projectFile("[sandboxes]\ndefault = \"modal\"\nsetup_script_path = \"setup.sh\"\n")
+	script := filepath.Join(w.project, "setup.sh")
+	w.write(script, "echo approved\n")
+	asked := 0
+	w.src.Approved = func(root string, files map[string][]byte, keys []string) (bool, error) {
+		asked++
+		if string(files["setup.sh"]) != "echo approved\n" || len(files) != 2 || strings.Join(keys, " ") != "sandbox.provider sandbox.setup_script_path" {
+			t.Errorf("asked about %q, %q", files, keys)
+		}
+		// Somebody swaps both files between the check and the use.
+		w.write(script, "echo swapped\n")
+		w.projectFile("[sandboxes]\ndefault = \"daytona\"\n")
+		return true, nil
+	}
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked != 1 || string(c.Sandbox.Setup) != "echo approved\n" || c.Sandbox.Provider != "modal" || len(c.Untrusted) != 0 {
+		t.Errorf("asked %d times; script %q, provider %s, untrusted %q", asked, c.Sandbox.Setup, c.Sandbox.Provider, c.Untrusted)
+	}
+}
+
+func TestTablesOfBothFilesMerge(t *testing.T) {
+	w := newWorld(t)
+	w.user("[sandboxes.providers.modal]\nworking_dir = \"/a\"\noptions = { cpu = 1, gpu = \"x\" }\n")
+	w.projectFile("[sandboxes.providers.modal]\noptions = { cpu = 2 }\n")
+	w.src.Trust = Trusted
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.Providers["modal"]
+	if p.WorkingDir != "/a" || p.Options["cpu"] != int64(2) || p.Options["gpu"] != "x" {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// Settings of features that are still to come are one line each, not an error.
+func TestSettingsToComeAreOneLine(t *testing.T) {
+	w := newWorld(t)
+	w.user(`[sandboxes]
+warm = true
+export = "patch"
+[sandboxes.providers.acme]
+sha256 = "00"
+allow_hosts = ["example.com"]
+limits = { time = "1m" }
+[approval]
+model = "a:b"
+[web]
+search_provider = "x"
+[hooks]
+start = { command = "x", args = ["y"] }
+[[mcp.servers]]
+name = "x"
+[ui]
+theme = "dark"
+`)
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) != 10 {
+		t.Errorf("%d warnings, want 10:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	}
+	for _, s := range c.Warnings {
+		if !strings.HasSuffix(s, " is not there yet; it has no effect") {
+			t.Errorf("warning %q", s)
+		}
+	}
+}
+
+// The project is the nearest directory with a mark, never the home directory or
+// one above it, and never talkops' own.
+func TestProjectRoot(t *testing.T) {
+	for _, row := range []struct {
+		name, mark, dir, root, start string
+		unbounded                    bool
+	}{
+		{name: "a mark here", mark: "work/shop/.talkops/", dir: "work/shop", root: "work/shop", start: "."},
+		{name: "a mark above", mark: "work/shop/.git/", dir: "work/shop/a/b", root: "work/shop", start: "a/b"},
+		{name: "a work tree's mark is a file", mark: "work/shop/.git", dir: "work/shop/a", root: "work/shop", start: "a"},
+		{name: "the nearer mark", mark: "work/shop/a/.talkops/", dir: "work/shop/a/b", root: "work/shop/a", start: "b"},
+		{name: "no mark", dir: "work/plain", root: "work/plain", start: "."},
+		{name: "a marked home", mark: "home/.git/", dir: "home", root: "home", start: ".", unbounded: true},
+		{name: "below a marked home", mark: "home/.git/", dir: "home/x", root: "home/x", start: "."},
+		{name: "above the home", dir: ".", root: ".", start: ".", unbounded: true},
+		{name: "talkops' own directory marks nothing", dir: "home/.talkops/x", root: "home/.talkops/x", start: "."},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			base, _ := filepath.EvalSymlinks(t.TempDir())
+			for _, d := range []string{"home/.talkops", "work/shop/a/b", row.dir, row.mark} {
+				if d = filepath.FromSlash(d); strings.HasSuffix(row.mark, "/") || d != row.mark {
+					os.MkdirAll(filepath.Join(base, d), 0o700)
+				} else if d != "" {
+					os.WriteFile(filepath.Join(base, d), []byte("gitdir: x\n"), 0o600)
+				}
+			}
+			c := &Config{}
+			c.findRoot(Sources{Home: filepath.Join(base, "home", ".talkops"), UserHome: filepath.Join(base, "home"), Dir: filepath.Join(base, row.dir)})
+			if c.Root != filepath.Join(base, row.root) || filepath.ToSlash(c.Start) != row.start || c.Unbounded != row.unbounded {
+				t.Errorf("root %s, start %s, unbounded %v; want %s, %s, %v", c.Root, c.Start, c.Unbounded, row.root, row.start, row.unbounded)
+			}
+		})
+	}
+}
+
+// Each source of a key counts: its variables, its flag, and the files.
+func TestEverySourceOfEveryKey(t *testing.T) {
+	for _, k := range Keys() {
+		text := map[Kind]string{String: "x", Bool: "yes", Int: "7", Number: "0.5", Duration: "90s", List: "x,y"}[k.Kind]
+		switch {
+		case k.Name == "sandbox.provider":
+			text = "modal"
+		case len(k.Enum) > 0:
+			text = k.Enum[1]
+		case k.Kind == Int && k.Min > 7:
+			text = Format(int64(k.Min))
+		}
+		want, err := k.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, source := range append(slices.Clone(k.Env), "--"+k.Flag) {
+			if source == "--" {
+				continue
+			}
+			t.Run(k.Name+" "+source, func(t *testing.T) {
+				w := newWorld(t)
+				w.src.Flags["sandbox"] = "modal"
+				if k.Name == "sandbox.provider" {
+					delete(w.src.Flags, "sandbox")
+				}
+				if k.Name == "sandbox.setup_script_path" {
+					w.write(filepath.Join(w.project, "x"), "true\n")
+				}
+				if flag, ok := strings.CutPrefix(source, "--"); ok {
+					w.src.Flags[flag] = text
+				} else {
+					w.env[source] = text
+				}
+				c, err := Load(w.src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := c.Value(k.Name); v.Origin.Where != source || Format(v.Value) != Format(want) && !k.Joins {
+					t.Errorf("got %v from %s, want %v from %s", v.Value, v.Origin, want, source)
+				}
+				w.env[source] = ""
+				if k.Name != "sandbox.provider" && !strings.HasPrefix(source, "--") {
+					if c, err = Load(w.src); err != nil || c.Value(k.Name).Origin.Where == source {
+						t.Errorf("an empty %s counts as set: %v", source, err)
+					}
+				}
+			})
+		}
 	}
 }
