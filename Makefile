@@ -7,7 +7,7 @@
 GO ?= go
 export CGO_ENABLED ?= 0
 
-VENDORS = modal daytona runloop langsmith
+VENDORS = modal daytona runloop langsmith agentcore vercel
 
 .PHONY: build demo test short check fmt vet staticcheck race cross test-vendors bench ci clean
 

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/talkops-ai/talkops/providers/agentcore/agentcoretest"
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/providers/langsmith/langsmithtest"
 	"github.com/talkops-ai/talkops/providers/modal/modaltest"
 	"github.com/talkops-ai/talkops/providers/runloop/runlooptest"
+	"github.com/talkops-ai/talkops/providers/vercel/verceltest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
 )
 
@@ -101,6 +103,8 @@ var clouds = map[string]func(delay time.Duration) (cloud, error){
 	"modal":     func(d time.Duration) (cloud, error) { return modaltest.Start(modaltest.Config{StartDelay: d}) },
 	"daytona":   func(d time.Duration) (cloud, error) { return daytonatest.Start(daytonatest.Config{StartDelay: d}) },
 	"runloop":   func(d time.Duration) (cloud, error) { return runlooptest.Start(runlooptest.Config{StartDelay: d}) },
+	"agentcore": func(time.Duration) (cloud, error) { return agentcoretest.Start(agentcoretest.Config{}) },
+	"vercel":    func(d time.Duration) (cloud, error) { return verceltest.Start(verceltest.Config{StartDelay: d}) },
 	"langsmith": func(d time.Duration) (cloud, error) { return langsmithtest.Start(langsmithtest.Config{StartDelay: d}) },
 }
 

@@ -2,11 +2,13 @@
 package providers
 
 import (
+	"github.com/talkops-ai/talkops/providers/agentcore"
 	"github.com/talkops-ai/talkops/providers/daytona"
 	"github.com/talkops-ai/talkops/providers/langsmith"
 	"github.com/talkops-ai/talkops/providers/local"
 	"github.com/talkops-ai/talkops/providers/modal"
 	"github.com/talkops-ai/talkops/providers/runloop"
+	"github.com/talkops-ai/talkops/providers/vercel"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -14,5 +16,6 @@ import (
 func Builtin() []sandbox.Provider {
 	return []sandbox.Provider{
 		local.Provider{}, modal.Provider{}, daytona.Provider{}, runloop.Provider{}, langsmith.Provider{},
+		agentcore.Provider{}, vercel.Provider{},
 	}
 }
