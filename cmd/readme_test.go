@@ -99,7 +99,7 @@ func code(words ...string) string {
 
 func settingsTable() string {
 	rows := [][]string{{"Setting", "In a file", "Environment", "Flag", "Default", "Meaning"}}
-	for _, k := range config.Keys() {
+	for _, k := range slices.Concat(config.Keys(), config.TableKeys()) {
 		f := ""
 		if k.Flag != "" {
 			f = "--" + k.Flag

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -635,5 +636,50 @@ func TestEverySourceOfEveryKey(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The schema knows every place at which a setting may stand, and nothing else.
+func TestSchemaKnowsEverySetting(t *testing.T) {
+	data, err := json.Marshal(Schema([]string{"local", "modal"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root map[string]any
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	find := func(path string) map[string]any {
+		at := root
+		for part := range strings.SplitSeq(path, ".") {
+			properties, _ := at["properties"].(map[string]any)
+			next, ok := properties[part].(map[string]any)
+			if !ok {
+				next, _ = at["additionalProperties"].(map[string]any)
+			}
+			at = next
+		}
+		return at
+	}
+	for _, k := range append(Keys(), TableKeys()...) {
+		for _, p := range k.Paths {
+			s := find(strings.ReplaceAll(p, "<name>", "mine"))
+			if s["type"] == nil || s["description"] == nil {
+				t.Errorf("%s: got %v", p, s)
+			}
+		}
+	}
+	for _, p := range later {
+		if find(strings.ReplaceAll(p, "*", "mine"))["description"] == nil {
+			t.Errorf("%s is not in the schema", p)
+		}
+	}
+	for _, p := range []string{"sandboxes.defualt", "nonsense", "sandboxes.providers.mine.x"} {
+		if find(p) != nil {
+			t.Errorf("%s is in the schema", p)
+		}
+	}
+	if s := find("run.max_turns"); s["minimum"] != 1.0 || s["default"] != 50.0 || s["type"] != "integer" {
+		t.Errorf("run.max_turns: %v", s)
 	}
 }
