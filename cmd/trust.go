@@ -189,6 +189,9 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 				fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\r\n"))
 			}
 		}
+		if text := strings.ReplaceAll(string(data), "\r\n", "\n"); headless.Clean(text) != text {
+			fmt.Fprintf(w, "%s holds characters that steer a terminal or cannot be seen; they are left out here\n", name)
+		}
 	}
 	fmt.Fprintln(w)
 }
