@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 VENDORS = modal daytona runloop langsmith agentcore vercel
 
-.PHONY: build demo test short check fmt vet staticcheck race cross test-vendors bench ci clean
+.PHONY: build demo test short check conform-full fmt vet staticcheck race cross test-vendors bench ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
@@ -50,6 +50,10 @@ check: fmt vet cross staticcheck short
 race:
 	CGO_ENABLED=1 $(GO) test -race -p 4 -timeout 30m ./...
 
+# The tools' rules in the sandboxes of every cloud; check has them on one.
+conform-full:
+	$(GO) test ./cmd -run 'TestTools$$' -timeout 30m -full
+
 # The vendors' own published clients work against our emulators.
 test-vendors:
 	.ci/need node=nodejs npm=npm
@@ -59,7 +63,7 @@ test-vendors:
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/...
 
-ci: check race test-vendors demo
+ci: check race conform-full test-vendors demo
 
 clean:
 	rm -rf bin build

@@ -1,20 +1,35 @@
 package cmd
 
 import (
+	"flag"
+	"maps"
+	"slices"
 	"testing"
 
-	"github.com/talkops-ai/talkops/providers/daytona"
-	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/runtime/tool/tooltest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
+var full = flag.Bool("full", false, "hold the tools to their rules in the sandboxes of every cloud")
+
 // The tools' rules hold in a remote sandbox as they do on this computer.
-func TestToolsOnDaytona(t *testing.T) {
-	srv := daytonatest.New(t)
-	sb, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: srv.Settings()})
-	if err != nil {
-		t.Fatal(err)
+func TestTools(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(clouds)) {
+		if !*full && name != "daytona" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := clouds[name](0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(srv.Close)
+			sb, err := builtin().Find(name).Open(t.Context(), sandbox.Spec{Settings: srv.Settings()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tooltest.Run(t, func(*testing.T) sandbox.Sandbox { return sb })
+		})
 	}
-	tooltest.Run(t, func(*testing.T) sandbox.Sandbox { return sb })
 }
