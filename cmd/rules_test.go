@@ -103,6 +103,7 @@ func TestWhatCannotHoldIsRefused(t *testing.T) {
 		{name: "bare --sandbox without a default", args: "--sandbox -p x", status: 2, says: []string{"none is set", "talkops --sandbox modal", "talkops config set sandbox.provider modal"}},
 		{name: "bare --sandbox and local", args: "--sandbox -p x", user: "[sandboxes]\ndefault = 'local'\n", status: 2, says: []string{`which is "local" (user file`}},
 		{name: "an id and a snapshot", args: "--sandbox langsmith --sandbox-id a --sandbox-snapshot-name b -p x", status: 2, says: []string{"Use only one"}},
+		{name: "a snapshot where there are none", args: "--sandbox agentcore --sandbox-snapshot-name a -p x", status: 2, says: []string{"agentcore does not use named snapshots"}},
 		{name: "setup and no sandbox", args: "--sandbox-setup s.sh -p x", status: 2, says: []string{"this run is local. Nothing was executed"}},
 		{name: "a setup script that is not there", args: "--sandbox daytona --sandbox-setup ./s.sh -p x", status: 2, says: []string{"setup script not found: ./s.sh", "looked in"}},
 		{name: "a setup script that is a directory", args: "--sandbox daytona --sandbox-setup .talkops -p x", status: 2, says: []string{"setup script .talkops (from flag --sandbox-setup) is not a regular file"}},
@@ -250,5 +251,20 @@ x = 1
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr does not say %q:\n%s", want, stderr)
 		}
+	}
+}
+
+// A snapshot that was not asked for on the command line does not keep a provider
+// without snapshots from being used; it is told.
+func TestASnapshotOfTheEnvironmentIsToldWhereItDoesNotCount(t *testing.T) {
+	d := newDesk(t)
+	d.env = map[string]string{
+		"TALKOPS_SANDBOX_SNAPSHOT": "base", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-west-1",
+		"AWS_EC2_METADATA_DISABLED": "true", "OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+		"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": "http://127.0.0.1:9", "TALKOPS_SANDBOX_CREATE_TIMEOUT": "2s",
+	}
+	status, _, stderr := d.run("--sandbox", "agentcore", "--model", "openai:gpt-5.1", "-p", "x")
+	if want := "agentcore does not use named snapshots; sandbox.snapshot_name (environment TALKOPS_SANDBOX_SNAPSHOT) is ignored"; status != exitSandbox || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, want %d; stderr does not say %q:\n%s", status, exitSandbox, want, stderr)
 	}
 }
