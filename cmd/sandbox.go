@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 
 func (a *app) sandboxCommand(flags *given) *cobra.Command {
 	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model", Args: usage(cobra.NoArgs), RunE: group}
-	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand())
+	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand(), a.pruneCommand())
 	return c
 }
 
@@ -104,10 +106,19 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 
 // listCommand shows the machines that are ours.
 func (a *app) listCommand() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	c := &cobra.Command{
 		Use: "list", Short: "List the sandboxes that are ours and may still run", Args: usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		Long: `List shows the machines that are on record on this computer. With --all it also asks
+every cloud that you are signed in to for machines of talkops, such as those of your
+other computers.`,
+		Example: "  talkops sandbox list\n  talkops sandbox list --all",
+		RunE: func(c *cobra.Command, _ []string) error {
 			leases, err := a.leases().List()
+			if all {
+				others, oerr := a.elsewhere(c.Context(), leases)
+				leases, err = append(leases, others...), errors.Join(err, oerr)
+			}
 			if len(leases) > 0 {
 				w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tSTATE\tPROJECT")
@@ -122,6 +133,46 @@ func (a *app) listCommand() *cobra.Command {
 			return err
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "also ask the clouds")
+	return c
+}
+
+// elsewhere finds the machines of talkops that are not on record here.
+func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var found []session.Lease
+	var errs []error
+	for _, p := range a.providers {
+		d := p.Describe()
+		if _, ok := sandbox.As[sandbox.Lister](p); !ok || d.Features.Host {
+			continue
+		}
+		settings, err := registry.Settings(ctx, p, a.env)
+		if err != nil {
+			continue // not signed in
+		}
+		wg.Go(func() {
+			list, err := sandbox.List(ctx, p, sandbox.Spec{Settings: settings, Labels: map[string]string{"app": "talkops"}})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", d.Title, err))
+			}
+			for _, m := range list {
+				if slices.ContainsFunc(known, func(l session.Lease) bool {
+					return l.Provider == d.Name && (l.ID == m.ID || l.ID == "" && (l.Name == m.Name || l.Run == m.Labels["run"]))
+				}) {
+					continue
+				}
+				found = append(found, session.Lease{Provider: d.Name, ID: m.ID, Name: m.Name, Created: m.Created, Expires: m.Expires, Project: "not on record here"})
+			}
+		})
+	}
+	wg.Wait()
+	return found, errors.Join(errs...)
 }
 
 func orName(l session.Lease) string {
@@ -133,6 +184,8 @@ func orName(l session.Lease) string {
 
 func state(l session.Lease) string {
 	switch {
+	case l.Host == "":
+		return "of another computer"
 	case l.Kept:
 		return "kept"
 	case alive(l):
@@ -222,8 +275,53 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := session.End(ctx, p, sandbox.Spec{ID: orName(lease), Token: lease.Token, Settings: settings}); err != nil {
+	if err := session.EndLease(ctx, p, lease, settings); err != nil {
 		return err
 	}
 	return a.leases().Remove(lease.Run)
+}
+
+// pruneCommand ends what earlier runs left.
+func (a *app) pruneCommand() *cobra.Command {
+	var discard, dry bool
+	c := &cobra.Command{
+		Use: "prune", Short: "End the sandboxes that earlier runs left", Args: usage(cobra.NoArgs),
+		Long: `Prune ends the machines of runs that are no more: killed, crashed, or cut off. It
+leaves alone what is in use, what was kept on purpose, and, without --discard, what may
+hold work that was not saved.`,
+		Example: "  talkops sandbox prune --dry-run\n  talkops sandbox prune",
+		RunE: func(c *cobra.Command, _ []string) error {
+			leases, err := a.leases().List()
+			if err != nil {
+				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+			}
+			var errs []error
+			ended, left := 0, 0
+			for _, l := range leases {
+				switch {
+				case l.Kept, alive(l):
+					continue
+				case l.Unsaved && !discard:
+					fmt.Fprintf(a.streams.Err, "%s may hold work that was not saved; add --discard to end it all the same\n", headless.Clean(orName(l)))
+					left++
+					continue
+				}
+				if !dry {
+					if err := a.end(c.Context(), l); err != nil {
+						errs = append(errs, fmt.Errorf("end sandbox %s: %w", orName(l), err))
+						continue
+					}
+				}
+				fmt.Fprintln(a.streams.Out, headless.Clean(orName(l)))
+				ended++
+			}
+			if ended+left+len(errs) == 0 {
+				fmt.Fprintln(a.streams.Err, "nothing was left")
+			}
+			return errors.Join(errs...)
+		},
+	}
+	c.Flags().BoolVar(&discard, "discard", false, "end those that hold unsaved work too")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say which would be ended")
+	return c
 }

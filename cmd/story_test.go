@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 //	fault OP JSON          make the next calls of an operation fail, as daytonatest.Fault
 //	behave JSON            make the whole service misbehave, as daytonatest.Behaviour
 //	boxes N                check that N machines run
+//	awaitbox               wait until a machine runs
+//	forget                 remove every lease
 //	box                    set $BOX to the id of the only machine
 //	calls OP N             check how often an operation was asked for
 //	asked TEXT             check that the model was shown a text
@@ -76,7 +78,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
-			"boxes": checkBoxes, "box": theBox, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap,
+			"boxes": checkBoxes, "box": theBox, "awaitbox": awaitBox, "forget": forget, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap,
 		},
 		RequireExplicitExec: false,
 	})
@@ -180,6 +182,19 @@ func theBox(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Fatalf("there are the machines %v, not one", ids)
 	}
 	ts.Setenv("BOX", ids[0])
+}
+
+func awaitBox(ts *testscript.TestScript, _ bool, _ []string) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if len(on(ts).cloud.Boxes()) > 0 {
+			return
+		}
+	}
+	ts.Fatalf("no machine was made")
+}
+
+func forget(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(os.RemoveAll(filepath.Join(ts.Getenv("TALKOPS_HOME"), "leases")))
 }
 
 func checkCalls(ts *testscript.TestScript, _ bool, args []string) {

@@ -377,6 +377,34 @@ func End(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error {
 	}
 }
 
+// EndLease destroys the machine of a lease. One whose id never became known, since
+// the run was killed before the vendor's answer came, is found by its label.
+func EndLease(ctx context.Context, p sandbox.Provider, lease Lease, settings map[string]string) error {
+	spec := sandbox.Spec{ID: lease.ID, Token: lease.Token, Settings: settings}
+	if lease.ID != "" {
+		return End(ctx, p, spec)
+	}
+	found, err := sandbox.List(ctx, p, sandbox.Spec{Settings: settings, Labels: map[string]string{"run": lease.Run}})
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for _, m := range found {
+		spec.ID = m.ID
+		if err := End(ctx, p, spec); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	// Some vendors list a machine late but know its name at once.
+	spec.ID = lease.Name
+	if err := End(ctx, p, spec); err != nil && !errors.Is(err, sandbox.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
 // An UnsavedError says that work could not be brought home, so that the machine
 // was left for it.
 type UnsavedError struct {
