@@ -359,8 +359,8 @@ func (s Subject) one(op operation, fault *Fault, want []sandbox.Code) (requests,
 	if fault != nil {
 		service.Inject(*fault)
 		within = patience
-		if fault.Times >= 0 && !fault.Hang {
-			within *= 3 // it should get through
+		if !slices.Contains(want, sandbox.CodeTimeout) || fault.Times >= 0 && !fault.Hang {
+			within *= 5 // it should get through, or fail at once
 		}
 	}
 	ctx, cancel := context.WithTimeout(b.now(), within)
