@@ -65,6 +65,13 @@ func (c *command) git(args []word) {
 		first = o.operands[0].text
 	}
 	looks := func() {
+		if has("--no-index", "--contents", "--exclude-from", "-X") {
+			for _, w := range rest {
+				if !strings.HasPrefix(w.text, "-") || !w.static {
+					c.read(w)
+				}
+			}
+		}
 		for _, w := range o.operands {
 			if !w.static && !w.input {
 				// It may be an option.

@@ -338,6 +338,13 @@ func (c *command) helm(args []word) {
 	if flagged(args, "--output-dir") {
 		c.find(T2, "writes files")
 	}
+	for _, w := range split(args, "--set-file", "-f", "--values").values("--set-file", "-f", "--values") {
+		_, name, set := strings.Cut(w.text, "=")
+		if set {
+			w.text = name
+		}
+		c.read(w)
+	}
 	verb, sub := at(words, 0), at(words, 1)
 	switch verb {
 	case "", "version", "env", "lint", "completion":
@@ -380,6 +387,13 @@ func (c *command) aws(args []word) {
 	}
 	service, verb := at(words, 0), at(words, 1)
 	key := service + " " + verb
+	for _, w := range args {
+		if strings.Contains(w.text, "file://") || strings.Contains(w.text, "fileb://") {
+			_, name, _ := strings.Cut(w.text, "://")
+			c.read(literal(name))
+			c.find(T4, "sends a file to an account")
+		}
+	}
 	switch {
 	case service == "" || service == "help":
 		c.find(T0, "looks")

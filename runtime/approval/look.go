@@ -37,6 +37,9 @@ func (c *command) look(name string, args []word) {
 		c.readAll(o)
 	case "date":
 		o := split(args, "-d", "-r", "-s", "--date", "--reference", "--set", "-f", "--file")
+		for _, w := range o.values("-f", "--file") {
+			c.read(w)
+		}
 		if o.has("-s", "--set") || o.hidden && len(args) == 1 {
 			c.find(T3, "changes the clock", machine)
 			return
@@ -73,8 +76,12 @@ func (c *command) look(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "file":
-		if o := split(args, "-m", "-F", "-f", "-e", "-P"); o.has("-C", "--compile") || o.hidden {
+		o := split(args, "-m", "-F", "-f", "-e", "-P", "--files-from", "--magic-file")
+		if o.has("-C", "--compile") || o.hidden {
 			more()
+		}
+		for _, w := range o.values("-f", "--files-from", "-m", "--magic-file") {
+			c.read(w)
 		}
 		c.find(T0, "looks")
 	case "rg":
@@ -115,7 +122,10 @@ func (c *command) look(name string, args []word) {
 			}
 			c.find(T2, "edits files")
 		}
-		for _, w := range o.operands {
+		for i, w := range o.operands {
+			if i > 0 || strings.Contains(w.text, "/") {
+				c.read(w)
+			}
 			if w.static && (strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst")) {
 				c.find(T1s, "may read more than the file")
 			}
@@ -129,7 +139,7 @@ func (c *command) look(name string, args []word) {
 				c.find(T1s, "shows the environment")
 			}
 		}
-		if o.has("-L", "-f", "--from-file") || o.hidden {
+		if o.has("-L", "-f", "--from-file", "--rawfile", "--slurpfile") || o.hidden {
 			more()
 		}
 		if len(o.operands) > 1 {
@@ -138,10 +148,11 @@ func (c *command) look(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "xmllint":
-		if o := split(args, "--xpath", "--schema", "--encode"); o.has("--output", "-o", "--shell", "--xinclude", "--nonet") || o.hidden {
+		o := split(args, "--xpath", "--schema", "--encode")
+		if !o.only("--xpath", "--schema", "--encode", "--format", "--noout", "--html", "--nowarning", "--pretty") || o.hidden {
 			more()
 		}
-		c.find(T0, "looks")
+		c.readAll(o)
 	case "bat", "batcat":
 		if o := split(args, "-l", "-r", "-H", "--language", "--style", "--line-range", "--paging", "--pager", "--color", "--theme"); o.has("--pager") || o.hidden {
 			more()
@@ -164,7 +175,7 @@ func (c *command) look(name string, args []word) {
 			more()
 		}
 		c.pattern(o, "-e", "-f", "--regexp", "--file")
-	case "ls", "dir", "vdir", "stat", "du", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
+	case "ls", "dir", "vdir", "stat", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
 		c.find(T0, "looks")
 	case "base64", "base32":
 		o := split(args, "-w", "-i", "-o", "--wrap")
@@ -178,7 +189,19 @@ func (c *command) look(name string, args []word) {
 		c.readAll(split(args, "-d", "-f", "-c", "-b", "--delimiter", "--fields", "--output-delimiter"))
 	case "tr", "look":
 		c.find(T0, "looks")
+	case "wc", "du":
+		o := split(args, "--files0-from", "--exclude", "-d", "--max-depth", "-X", "--exclude-from", "-B", "-t")
+		for _, w := range o.values("--files0-from", "-X", "--exclude-from") {
+			c.read(w)
+		}
+		if name == "du" {
+			o.operands = nil
+		}
+		c.readAll(o)
 	case "diff", "colordiff":
+		for _, w := range split(args, "--from-file", "--to-file", "-X", "--exclude-from").values("--from-file", "--to-file", "-X", "--exclude-from") {
+			c.read(w)
+		}
 		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
 	case "column", "fold", "fmt", "nl", "od", "hexdump", "strings", "join", "paste", "expand", "unexpand":
 		c.readAll(split(args, "-s", "-t", "-w", "-d", "-n", "-N", "-A", "-j", "-e", "-b", "-v", "-o", "-1", "-2", "-a", "-c", "-x", "-f", "-i", "-l", "-S"))

@@ -97,7 +97,7 @@ func (c *command) written(w word) {
 		case slices.Contains(harmless, name), strings.HasPrefix(name, "/dev/fd/"):
 		case strings.HasPrefix(name, "/dev/tcp/"), strings.HasPrefix(name, "/dev/udp/"):
 			c.find(T4, "writes to the network")
-		case strings.HasPrefix(name, "/dev/"):
+		case strings.HasPrefix(name, "/dev/"), name == "/proc/sysrq-trigger":
 			c.find(T5, "writes to a raw device")
 		case c.own(name):
 			if c.Place.Host {
@@ -134,7 +134,7 @@ func (c *command) destroyed(w word, tree bool) {
 	}
 	for _, name := range at {
 		switch {
-		case c.vital(name) && tree:
+		case c.vital(name):
 			c.find(T5, "wipes "+name)
 		case strings.HasPrefix(name, "/dev/") && !slices.Contains(harmless, name):
 			c.find(T5, "destroys a raw device")
@@ -172,10 +172,42 @@ func (c *command) read(w word) {
 		case strings.HasPrefix(name, "/proc/") && strings.HasSuffix(name, "/environ"):
 			c.secrets = true
 			c.find(T1s, "reads the environment of a process")
+		case w.glob && mayBeSecret(name):
+			c.secrets = true
+			c.find(T1s, "may read credentials")
+		case !below(c.Workspace, name) && !public(name) && (c.Logs == "" || !below(c.Logs, name)):
+			c.find(T1s, "reads outside the workspace")
 		default:
 			c.find(T0, "looks")
 		}
 	}
+}
+
+// public reports whether a file outside the workspace is one that tells nothing of
+// its user.
+func public(name string) bool {
+	for _, dir := range []string{"/usr", "/bin", "/lib", "/lib64", "/sbin", "/sys/class", "/sys/devices", "/dev/fd"} {
+		if below(dir, name) {
+			return true
+		}
+	}
+	return slices.Contains(harmless, name) || slices.Contains([]string{"/dev/stdin", "/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/mounts",
+		"/proc/self/mounts", "/proc/filesystems", "/proc/stat", "/etc/os-release", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/group", "/etc/services", "/etc/protocols", "/etc/debian_version", "/etc/alpine-release", "/etc/timezone", "/etc/localtime"}, name)
+}
+
+// mayBeSecret reports whether a pattern can mean a file of credentials by its
+// letters; one that is all wildcards means everything and nothing.
+func mayBeSecret(pattern string) bool {
+	base := path.Base(pattern)
+	if strings.Trim(base, "*?") == "" {
+		return false
+	}
+	for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", ".pypirc", ".git-credentials", "id_rsa", "id_ed25519", "credentials", "kubeconfig", "terraform.tfstate", "server.pem", "server.key", "key.p12", "cert.pfx"} {
+		if ok, err := path.Match(strings.ToLower(base), name); ok || err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Sensitive reports whether the file name in the workspace is one that other

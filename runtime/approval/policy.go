@@ -32,6 +32,7 @@ type Policy struct {
 	Environment string  // Production, Development or empty
 	Production  []string
 	Rules       Rules
+	Hosts       Hosts // the web may be reached at these without a question
 }
 
 // Approve implements Approver. It never waits.
@@ -40,13 +41,16 @@ func (p Policy) Approve(_ context.Context, req Request) (Decision, error) {
 	c.Place = req.Place
 	var all []Finding
 	var commands [][]string
-	if req.Plan.Effect == tool.Runs {
+	switch req.Plan.Effect {
+	case tool.Runs:
 		c.Dir = req.Plan.Path
 		if c.Dir == "" {
 			c.Dir = c.Workspace
 		}
 		all, commands = read(req.Plan.Command, c)
-	} else {
+	case tool.Leaves:
+		all = []Finding{leaving(req.Plan)}
+	default:
 		all = c.file(req)
 	}
 	return p.decide(req, c, all, commands), nil
@@ -55,8 +59,11 @@ func (p Policy) Approve(_ context.Context, req Request) (Decision, error) {
 // decide applies mode and rules to what was found.
 func (p Policy) decide(req Request, c Context, all []Finding, commands [][]string) Decision {
 	matches := func(r Rule) bool {
-		if req.Plan.Effect == tool.Runs {
+		switch req.Plan.Effect {
+		case tool.Runs:
 			return slices.ContainsFunc(commands, r.command)
+		case tool.Leaves:
+			return r.address(req.Tool, req.Plan.URL)
 		}
 		return r.file(req.Tool, c.Workspace, req.Plan.Path)
 	}
@@ -102,6 +109,9 @@ func (p Policy) decide(req Request, c Context, all []Finding, commands [][]strin
 // hint says what would allow a call that a person would have to allow.
 func (p Policy) hint(req Request) string {
 	switch {
+	case req.Plan.Effect == tool.Leaves:
+		host := hostOf(req.Plan.URL)
+		return fmt.Sprintf("there is nobody to ask; the user can list the host (web.allow_hosts = [%q] in their own settings) or add --allow '%s: %s'", host, req.Tool, host)
 	case p.Mode == Manual && req.Place.Host:
 		return "there is nobody to ask; --smart allows what is safe by its kind, --yolo everything, --sandbox gives a machine of its own"
 	case p.Mode == Manual:
@@ -139,12 +149,18 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 	if f.Tier == TX || p.Mode == Plan {
 		return false
 	}
+	if req.Plan.Effect == tool.Leaves && p.Hosts.URL(req.Plan.URL) {
+		return true
+	}
 	_, ok := first(p.Rules.Allow, func(r Rule) bool {
 		if f.Tier == T5 && !r.exact() {
 			return false
 		}
-		if req.Plan.Effect == tool.Runs {
+		switch req.Plan.Effect {
+		case tool.Runs:
 			return r.command(f.words)
+		case tool.Leaves:
+			return r.address(req.Tool, req.Plan.URL)
 		}
 		return r.file(req.Tool, c.Workspace, req.Plan.Path)
 	})

@@ -1,8 +1,11 @@
 package approval
 
 import (
+	"net"
+	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -117,15 +120,58 @@ func (c *command) note(words []word) {
 	*c.commands = append(*c.commands, all)
 }
 
+// credentialsOfMachine reports whether an argument names the service that gives a
+// cloud machine its credentials, in any spelling of its address.
 func credentialsOfMachine(text string) bool {
 	text = strings.ToLower(text)
-	for _, host := range []string{"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.com", "100.100.100.200",
-		"2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518"} {
+	for _, host := range []string{"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.com", "100.100.100.200"} {
 		if strings.Contains(text, host) {
 			return true
 		}
 	}
-	return false
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		text = rest
+	}
+	text, _, _ = strings.Cut(text, "/")
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		text = text[i+1:]
+	}
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	}
+	text = strings.Trim(text, "[].")
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return linkLocal(ip)
+	}
+	ip, ok := loose(text)
+	return ok && linkLocal(ip)
+}
+
+func linkLocal(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.Is4() && ip.IsLinkLocalUnicast() || ip.String() == "fd00:ec2::254"
+}
+
+// loose reads an IPv4 address as inet_aton does: one to four numbers, decimal,
+// octal or hexadecimal.
+func loose(text string) (netip.Addr, bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, p := range parts {
+		n, err := strconv.ParseUint(p, 0, 32)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		if i == len(parts)-1 {
+			value |= n
+		} else {
+			value |= n << (24 - 8*i)
+		}
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
 func network(name string) bool {
@@ -229,6 +275,13 @@ func (c *command) program(name string, args []word) {
 		"wait", "jobs", "bg", "fg", "disown", "shift", "return", "exit", "break", "continue", "times", "umask", "ulimit", "type", "which", "whereis", "locale", "uptime", "who", "w", "users",
 		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
 		"hash", "dirs", "suspend", "caller", "fc", "history", "compgen", "bind", "if", "then", "else", "fi", "do", "done", "!":
+		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
+			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e")
+		}) {
+			c.secrets = true
+			c.find(T1s, "shows the environment of processes")
+			return
+		}
 		if name == "hash" && len(args) > 0 && !split(args).only("-r", "-l", "-t") {
 			c.find(TX, "decides which program a name is")
 			return
@@ -257,8 +310,17 @@ func (c *command) program(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "set", "shopt":
+		if name == "set" && len(args) == 0 {
+			c.secrets = true
+			c.find(T1s, "shows the environment")
+			return
+		}
 		c.find(T0, "looks")
 	case "export", "declare", "typeset", "local", "readonly":
+		if len(args) == 0 || flagged(args, "-p") {
+			c.secrets = true
+			c.find(T1s, "shows the environment")
+		}
 		for _, w := range args {
 			if !w.static {
 				c.find(TX, "sets a variable whose name is not known")
@@ -404,7 +466,7 @@ func (c *command) program(name string, args []word) {
 		if name == "rm" || name == "rmdir" || name == "unlink" {
 			o = split(args)
 		}
-		tree := o.has("-r", "-R", "--recursive") && name != "truncate"
+		tree := (o.has("-r", "-R", "--recursive") || abbreviated(o, "--recursive")) && name != "truncate"
 		for _, w := range o.operands {
 			c.destroyed(w, tree)
 		}
@@ -718,13 +780,17 @@ func (c *command) enter(w word) {
 func (c *command) xargs(args []word) {
 	valued := []string{"-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "-i", "--max-args", "--max-procs", "--replace", "--max-lines", "--delimiter", "--arg-file", "--max-chars", "--eof"}
 	rest := after(args, valued)
+	o := split(args[:len(args)-len(rest)], valued...)
+	for _, w := range o.values("-a", "--arg-file") {
+		c.read(w)
+	}
 	if len(rest) == 0 {
 		c.find(T0, "looks")
 		return
 	}
 	if rest[0].static && slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, path.Base(rest[0].text)) {
 		all := texts(rest)
-		if all == nil || slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "{}") }) || len(rest) < 3 {
+		if all == nil || o.has("-I", "-i", "--replace", "-J") || slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "{}") }) || len(rest) < 3 {
 			c.find(TX, "runs text that is not known")
 			return
 		}
@@ -739,6 +805,20 @@ func (c *command) xargs(args []word) {
 
 func (c *command) findFiles(args []word) {
 	var roots []word
+	tests, reads := false, false
+	defer func() {
+		for _, r := range roots {
+			at, known := c.places(r)
+			outside := !known || slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) && !public(p) })
+			if reads && outside {
+				c.find(T1s, "reads files outside the workspace")
+			}
+		}
+		if reads && slices.ContainsFunc(args, func(w word) bool { return w.static && (Secret("", "/"+w.text) || w.glob && mayBeSecret(w.text)) }) {
+			c.secrets = true
+			c.find(T1s, "reads credentials")
+		}
+	}()
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if !a.static {
@@ -751,6 +831,7 @@ func (c *command) findFiles(args []word) {
 		}
 		switch a.text {
 		case "-exec", "-execdir", "-ok", "-okdir":
+			reads = true
 			var words []word
 			for i++; i < len(args) && !(args[i].static && (args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}")); i++ {
 				w := args[i]
@@ -766,9 +847,14 @@ func (c *command) findFiles(args []word) {
 			c.perFile(words)
 		case "-delete":
 			for _, r := range roots {
-				if r.static && r.text != "." {
+				at, known := c.places(r)
+				inside := known && !slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) })
+				if !tests || !inside {
 					c.destroyed(r, true)
 				}
+			}
+			if len(roots) == 0 && !tests {
+				c.destroyed(literal("."), true)
 			}
 			c.find(T2d, "deletes what it finds")
 		case "-fprint", "-fprint0", "-fprintf", "-fls":
@@ -780,6 +866,8 @@ func (c *command) findFiles(args []word) {
 		default:
 			if !strings.HasPrefix(a.text, "-") && a.text != "(" && a.text != "!" && len(roots) == i {
 				roots = append(roots, a)
+			} else if strings.HasPrefix(a.text, "-") && !slices.Contains([]string{"-H", "-L", "-P", "-depth", "-d", "-mindepth", "-maxdepth", "-xdev", "-mount", "-print", "-o", "-a", "-not", "-type"}, a.text) {
+				tests = true
 			}
 		}
 	}
@@ -1156,10 +1244,10 @@ func (c *command) rsync(args []word) {
 }
 
 func (c *command) format(name string, args []word) {
-	o := split(args)
+	o := split(args, "-r", "-i", "-ln", "-local", "-srcdir")
 	switch {
 	case name == "gofmt" || name == "shfmt" || name == "goimports":
-		if o.hidden {
+		if o.hidden || !o.only("-w", "-l", "-d", "-s", "-e", "-r", "-i", "-bn", "-b", "-n", "-c", "--write", "--list", "--diff", "-local", "-o", "-a") || slices.ContainsFunc(args, func(w word) bool { return strings.Contains(w.text, "profile") }) {
 			c.find(T3, "may do more than look")
 			return
 		}

@@ -12,6 +12,7 @@ import (
 //	terraform plan *       the command terraform plan, with any further words
 //	make test              exactly that
 //	write_file: docs/*     the tool write_file in that directory
+//	fetch_url: *.acme.com  the tool fetch_url at the hosts below acme.com
 //
 // A * in a word stands for any text without a space, as the last word for any
 // number of words. A rule for commands is held against complete simple commands

@@ -222,6 +222,14 @@ func (c *command) stmt(s *syntax.Stmt) {
 	case *syntax.DeclClause:
 		c.part = x.Variant.Value
 		c.assign(x.Args, true)
+		shows := len(x.Args) == 0
+		for _, a := range x.Args {
+			shows = shows || a.Naked && a.Value != nil && strings.HasPrefix(a.Value.Lit(), "-") && strings.Contains(a.Value.Lit(), "p")
+		}
+		if shows {
+			c.secrets = true
+			c.find(T1s, "shows the environment")
+		}
 	case *syntax.TimeClause:
 		if x.Stmt != nil {
 			c.stmt(x.Stmt)
@@ -568,7 +576,7 @@ func (c *command) resolve(w *syntax.Word) []word {
 		if err != nil || len(all) == 200 {
 			return []word{{}}
 		}
-		all = append(all, c.text(b.Parts))
+		all = append(all, c.subscript(c.text(b.Parts)))
 	}
 	return all
 }
@@ -576,7 +584,16 @@ func (c *command) resolve(w *syntax.Word) []word {
 // one is resolve without braces.
 func (c *command) one(w *syntax.Word) word {
 	c.nested(w)
-	return c.text(w.Parts)
+	return c.subscript(c.text(w.Parts))
+}
+
+// subscript finds text that some shells run when they take it for the subscript of
+// an array, however it is quoted.
+func (c *command) subscript(w word) word {
+	if i := strings.IndexByte(w.text, '['); i >= 0 && (strings.Contains(w.text[i:], "$(") || strings.Contains(w.text[i:], "`")) {
+		c.find(TX, "hides a command in a subscript")
+	}
+	return w
 }
 
 // text joins the parts of a word.

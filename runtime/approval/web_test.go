@@ -1,0 +1,66 @@
+package approval
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// Tools that reach out from the user's computer are asked for wherever a session
+// works.
+func TestLeaving(t *testing.T) {
+	hosts, err := ParseHosts([]string{"docs.acme.com", "*.example.com", "acme.com:8443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *"}, nil, []string{"fetch_url: bad.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		mode Mode
+		tool string
+		url  string
+		kind Kind // "" is allowed
+	}{
+		{Manual, "fetch_url", "https://acme.org/x", NeedsPerson},
+		{Smart, "fetch_url", "https://acme.org/x", NeedsPerson},
+		{Plan, "fetch_url", "https://docs.acme.com/x", ByPolicy},
+		{Yolo, "fetch_url", "https://acme.org/x", ""},
+		{Yolo, "fetch_url", "https://bad.example.com/x", ByPolicy},
+		{Smart, "fetch_url", "https://docs.acme.com/x", ""},
+		{Manual, "fetch_url", "http://docs.acme.com/x", ""},
+		{Smart, "fetch_url", "https://docs.acme.com:9000/x", NeedsPerson},
+		{Smart, "fetch_url", "https://acme.com:8443/x", ""},
+		{Smart, "fetch_url", "https://acme.com/x", NeedsPerson},
+		{Smart, "fetch_url", "https://a.b.example.com/x", ""},
+		{Smart, "fetch_url", "https://example.com/x", NeedsPerson},
+		{Smart, "fetch_url", "https://bad.example.com/x", ByPolicy},
+		{Smart, "fetch_url", "https://evil-example.com/x", NeedsPerson},
+		{Smart, "fetch_url", "https://docs.acme.com.evil.org/", NeedsPerson},
+		{Smart, "fetch_url", "https://rules.acme.com/x", ""},
+		{Smart, "fetch_url", "https://rules.acme.com.evil.org/", NeedsPerson},
+		{Smart, "fetch_url", "https://one.acme.com/docs/a", ""},
+		{Smart, "fetch_url", "http://one.acme.com/docs/a", NeedsPerson},
+		{Smart, "fetch_url", "https://one.acme.com/private", NeedsPerson},
+		{Smart, "fetch_url", "https://evil.org/?https://one.acme.com/docs/a", NeedsPerson},
+		{Smart, "web_search", "https://api.search.acme.com/x", ""},
+	} {
+		for _, place := range []Place{{Host: true}, {Provider: "daytona", Disposable: true}} {
+			p := Policy{Mode: row.mode, Rules: rules, Hosts: hosts}
+			d, err := p.Approve(t.Context(), Request{Tool: row.tool, Plan: tool.Plan{Effect: tool.Leaves, URL: row.url}, Place: place})
+			if err != nil || d.Allow != (row.kind == "") || d.Kind != row.kind {
+				t.Errorf("%s %s %s: %+v, %v", row.mode, row.tool, row.url, d, err)
+			}
+			if d.Kind == NeedsPerson && !strings.Contains(d.Hint, "web.allow_hosts") {
+				t.Errorf("%s: the hint is %q", row.url, d.Hint)
+			}
+		}
+	}
+	for _, bad := range []string{"", "*", "*.com", "https://acme.com", "acme.com/x", "user@acme.com", "a b", "*.*.com"} {
+		if _, err := ParseHosts([]string{bad}); err == nil {
+			t.Errorf("%q is taken for a host", bad)
+		}
+	}
+}
