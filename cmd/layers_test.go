@@ -34,6 +34,7 @@ var layers = []struct {
 	{"runtime/term", nil, "a leaf"},
 	{"runtime/trust", nil, "a leaf: what is trusted is decided by bytes alone"},
 	{"runtime/tool/...", []string{"runtime/tool", "sdk/sandbox"}, "tools are written over the contract alone"},
+	{"runtime/web", []string{"runtime/tool", "sdk/sandbox"}, "tools that need no sandbox"},
 	{"runtime/model/...", []string{"runtime/model/...", "sdk/sandbox"}, "a leaf"},
 	{"runtime/registry", []string{"sdk/...", "runtime/config"}, "it knows names and settings, not vendors"},
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},

@@ -22,6 +22,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/runtime/web"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -89,6 +90,10 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if _, err := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny); err != nil {
 		return &usageError{err.Error()}
 	}
+	lookups, hosts, err := a.webTools(cfg)
+	if err != nil {
+		return err
+	}
 	if !f.quiet {
 		a.warn(cfg)
 		a.noteOrphans()
@@ -144,6 +149,8 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			defer os.RemoveAll(dir)
 			logs = dir
 		}
+		policy := a.policy(cfg, mode, place, info.Dir, logs)
+		policy.Hosts = hosts
 		m, grader, err := open(s.Dir)
 		if err != nil {
 			return rubric.Outcome{}, err
@@ -153,10 +160,10 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		ag := &agent.Agent{
 			Model: m, Place: place, Emit: printer.Event,
-			Tools: tool.All(s.Sandbox, tool.Options{
+			Tools: append(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
-			}),
-			Approver: a.policy(cfg, mode, place, info.Dir, logs),
+			}), lookups...),
+			Approver: policy,
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
@@ -566,6 +573,11 @@ func (a *app) hostEnv() map[string]string {
 	for _, name := range model.Providers() {
 		if name != "bedrock" { // the user's ordinary cloud login stays
 			hidden = append(hidden, model.KeyVars(name)...)
+		}
+	}
+	for _, name := range web.Searchers {
+		if key := web.SearchKey(name); key != "" {
+			hidden = append(hidden, key)
 		}
 	}
 	for _, p := range a.providers {

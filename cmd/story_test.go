@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 //	calls OP N             check how often an operation was asked for
 //	asked TEXT             check that the model was shown a text
 //	trap [clean]           start a server nobody may call, at $TRAP; check that nobody did
+//	search FILE            start a SearXNG at $SEARCH, host $SEARCHHOST, that answers with a file
 //	signal NAME            send a signal (INT, TERM, KILL) to the background program
 //	await OP               wait until that operation, or "model", has been asked for
 func TestStories(t *testing.T) { stories(t, "script", nil) }
@@ -78,7 +79,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
-			"boxes": checkBoxes, "box": theBox, "awaitbox": awaitBox, "forget": forget, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap,
+			"boxes": checkBoxes, "box": theBox, "awaitbox": awaitBox, "forget": forget, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap, "search": startSearch,
 		},
 		RequireExplicitExec: false,
 	})

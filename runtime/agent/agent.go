@@ -80,7 +80,7 @@ func (o Outcome) Then(next Outcome) Outcome {
 
 // same reports whether both are of one action.
 func (r Refusal) same(s Refusal) bool {
-	return r.Tool == s.Tool && r.Command == s.Command && r.Path == s.Path
+	return r.Tool == s.Tool && r.Command == s.Command && r.Path == s.Path && r.URL == s.URL && r.Query == s.Query
 }
 
 // A Refusal is a tool call that was not allowed.
@@ -88,6 +88,8 @@ type Refusal struct {
 	Tool    string        `json:"tool"`
 	Command string        `json:"command,omitempty"`
 	Path    string        `json:"path,omitempty"`
+	URL     string        `json:"url,omitempty"`
+	Query   string        `json:"query,omitempty"`
 	Kind    approval.Kind `json:"kind"`
 	Tier    approval.Tier `json:"tier,omitempty"`
 	Part    string        `json:"part,omitempty"` // the part of the command that decided

@@ -108,7 +108,7 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	if err != nil || !allowed {
 		return err
 	}
-	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path})
+	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query})
 	start := time.Now()
 	got, err := t.Run(ctx, c.Input, func(o tool.Output) {
 		r.emit(CallOutput{ID: c.ID, Stderr: o.Stderr, Data: string(o.Data)})
@@ -134,14 +134,14 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	decision := approval.Decision{Kind: approval.ByPolicy, Reason: "nothing here may approve it"}
 	if r.Approver != nil {
 		var err error
-		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.Place})
+		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan)})
 		if err != nil {
 			return false, fmt.Errorf("approve %s: %w", c.Name, err)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
+	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
 		Reason: decision.Reason, Hint: decision.Hint, Person: decision.Person()}
 	if decision.Allow {
 		r.ran++
@@ -165,6 +165,15 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	return false, nil
 }
 
+// place is where a call happens: the user's computer, whatever the sandbox, for
+// tools that act from there.
+func (r *run) place(plan tool.Plan) approval.Place {
+	if plan.Effect == tool.Leaves {
+		return approval.Place{Provider: "local", Host: true}
+	}
+	return r.Place
+}
+
 // told is a refusal as the model reads it: an object it can act on.
 func told(f Refusal) string {
 	var b strings.Builder
@@ -176,10 +185,12 @@ func told(f Refusal) string {
 		Tier    approval.Tier `json:"tier,omitempty"`
 		Command string        `json:"command,omitempty"`
 		Path    string        `json:"path,omitempty"`
+		URL     string        `json:"url,omitempty"`
+		Query   string        `json:"query,omitempty"`
 		Reason  string        `json:"reason"`
 		Part    string        `json:"part,omitempty"`
 		Hint    string        `json:"hint,omitempty"`
-	}{"refused", f.Kind, f.Tier, f.Command, f.Path, f.Reason, f.Part, f.Hint})
+	}{"refused", f.Kind, f.Tier, f.Command, f.Path, f.URL, f.Query, f.Reason, f.Part, f.Hint})
 	return b.String() + "Do not try to reach the same by other means; go on without it if you can, and say in your answer what was not done."
 }
 

@@ -40,6 +40,8 @@ type CallStarted struct {
 	Effect  tool.Effect `json:"effect"`
 	Command string      `json:"command,omitempty"`
 	Path    string      `json:"path,omitempty"`
+	URL     string      `json:"url,omitempty"`
+	Query   string      `json:"query,omitempty"`
 }
 
 // CallOutput is a piece of a running command's output.

@@ -109,6 +109,7 @@ type Config struct {
 	Run       Run
 	Rubric    Rubric
 	Approval  Approval
+	Web       Web
 	Providers map[string]Provider // sandboxes.providers.<name>
 
 	Values    []Value
@@ -172,6 +173,13 @@ type Approval struct {
 	Allow, Ask, Deny []string
 	Environment      string // "production", "development" or empty
 	Production       []string
+}
+
+// Web holds the settings of the tools that look things up on the web.
+type Web struct {
+	SearchProvider string // empty: the first that has its key or address
+	SearxngURL     string
+	AllowHosts     []string
 }
 
 // Rubric says how a graded run is graded.
@@ -434,7 +442,7 @@ var providerKeys = []string{"backend", "working_dir", "options"}
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
-	"sandboxes.warm", "sandboxes.export", "approval.model", "web", "hooks", "mcp", "ui",
+	"sandboxes.warm", "sandboxes.export", "approval.model", "hooks", "mcp", "ui",
 	"sandboxes.providers.*.sha256", "sandboxes.providers.*.allow_hosts", "sandboxes.providers.*.allow_paths",
 	"sandboxes.providers.*.limits", "sandboxes.providers.*.env", "sandboxes.providers.*.memory_mb",
 }

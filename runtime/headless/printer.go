@@ -71,11 +71,14 @@ func (p *Printer) Event(e agent.Event) {
 	}
 	switch e := e.(type) {
 	case agent.CallStarted:
-		what := e.Path
-		if e.Effect == tool.Runs {
+		what, where := e.Path, p.place()
+		switch e.Effect {
+		case tool.Runs:
 			what = e.Command
+		case tool.Leaves:
+			what, where = cmp.Or(e.Query, e.URL), "this computer"
 		}
-		p.line("→ %s [%s] %s", e.Tool, p.place(), oneLine(what, 120))
+		p.line("→ %s [%s] %s", e.Tool, where, oneLine(what, 120))
 	case agent.CallDone:
 		switch {
 		case e.Code != "":
@@ -84,7 +87,7 @@ func (p *Printer) Event(e agent.Event) {
 			p.line("  exit %d in %s", e.Exit, short(e.Took))
 		}
 	case agent.Refused:
-		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path), 120), oneLine(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
+		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path, e.Query, e.URL), 120), oneLine(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
 	case rubric.Started:
 		p.line("grading %d/%d", e.Grading, e.Of)
 	case rubric.Ended:

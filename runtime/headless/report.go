@@ -1,6 +1,7 @@
 package headless
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -86,7 +87,7 @@ func (r Result) Summary(w io.Writer) error {
 		b.WriteString("<details><summary>Answer</summary>\n\n" + quoted(answer) + "\n\n</details>\n\n")
 	}
 	for _, refused := range r.Refused {
-		fmt.Fprintf(&b, "- not allowed: %s %s – %s\n", refused.Tool, cell(refused.Command+refused.Path), cell(refused.Reason))
+		fmt.Fprintf(&b, "- not allowed: %s %s – %s\n", refused.Tool, cell(cmp.Or(refused.Command, refused.Path, refused.Query, refused.URL)), cell(refused.Reason))
 	}
 	for _, text := range r.Errors {
 		fmt.Fprintf(&b, "- %s\n", cell(text))

@@ -48,7 +48,7 @@ func lines(m model.Message, at approval.Place) []string {
 		parts = append(parts, fmt.Sprintf("[%s] %s", m.Role, m.Text))
 	}
 	for _, c := range m.Calls {
-		parts = append(parts, fmt.Sprintf("[call %s on %s] %s", c.Name, place(at), c.Input))
+		parts = append(parts, fmt.Sprintf("[call %s on %s] %s", c.Name, where(c.Name, at), c.Input))
 	}
 	for _, r := range m.Results {
 		state := "result"
@@ -58,6 +58,14 @@ func lines(m model.Message, at approval.Place) []string {
 		parts = append(parts, fmt.Sprintf("[%s of %s] %s", state, r.Name, r.Text))
 	}
 	return parts
+}
+
+// where says where a call runs. Tools for the web act from this computer always.
+func where(tool string, at approval.Place) string {
+	if tool == "fetch_url" || tool == "web_search" {
+		return "this computer"
+	}
+	return place(at)
 }
 
 // middle cuts text to about most characters, out of its middle: the verdict of a

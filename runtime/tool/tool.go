@@ -28,7 +28,9 @@ type Tool interface {
 type Plan struct {
 	Effect  Effect
 	Command string // execute
-	Path    string // the others; absolute
+	Path    string // the tools that work on files; absolute
+	URL     string // those that leave: where to
+	Query   string // web_search: the words that leave
 }
 
 // Effect is what a call does to the place it runs in.
@@ -39,6 +41,7 @@ const (
 	Reads  Effect = "reads"  // looks at files
 	Writes Effect = "writes" // changes files
 	Runs   Effect = "runs"   // runs a command
+	Leaves Effect = "leaves" // acts from the user's computer, wherever the others work, and reaches out from it
 )
 
 // An Output is a piece of a running command's output.
