@@ -529,8 +529,6 @@ allow_hosts = ["example.com"]
 limits = { time = "1m" }
 [approval]
 model = "a:b"
-[web]
-search_provider = "x"
 [hooks]
 start = { command = "x", args = ["y"] }
 [[mcp.servers]]
@@ -542,8 +540,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 10 {
-		t.Errorf("%d warnings, want 10:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 9 {
+		t.Errorf("%d warnings, want 9:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {
