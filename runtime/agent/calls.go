@@ -104,13 +104,23 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 		fail(sandbox.CodeOf(err), fmt.Sprintf("Not run: %s (%s)", err, sandbox.CodeOf(err)))
 		return nil
 	}
-	allowed, err := r.approve(ctx, c, plan, result)
-	if err != nil || !allowed {
+	decision, err := r.approve(ctx, c, plan, result)
+	if err != nil || !decision.Allow {
 		return err
 	}
-	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query})
+	input := c.Input
+	if decision.Command != "" {
+		if input, err = changed(input, decision.Command); err != nil {
+			fail(sandbox.CodeInternal, "Not run: the changed command does not fit")
+			return nil
+		}
+		plan.Command = decision.Command
+	}
+	at := r.place(plan)
+	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query,
+		Provider: at.Provider, Machine: at.ID, Tier: decision.Tier, Why: decision.Reason})
 	start := time.Now()
-	got, err := t.Run(ctx, c.Input, func(o tool.Output) {
+	got, err := t.Run(ctx, input, func(o tool.Output) {
 		r.emit(CallOutput{ID: c.ID, Stderr: o.Stderr, Data: string(o.Data)})
 	})
 	if err != nil {
@@ -124,19 +134,22 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	r.mu.Unlock()
 	result.Text, result.Failed = got.Text, got.Code != ""
 	result.Media, result.Type = got.Media, got.Type
+	if decision.Command != "" {
+		result.Text = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n%s", decision.Command, result.Text)
+	}
 	r.repeated(c, result)
 	r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: got.Code, Exit: got.Exit, Took: time.Since(start), Text: got.Text})
 	return nil
 }
 
 // approve asks whether a planned call may run, and keeps account of refusals.
-func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result *model.Result) (bool, error) {
+func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result *model.Result) (approval.Decision, error) {
 	decision := approval.Decision{Kind: approval.ByPolicy, Reason: "nothing here may approve it"}
 	if r.Approver != nil {
 		var err error
 		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan)})
 		if err != nil {
-			return false, fmt.Errorf("approve %s: %w", c.Name, err)
+			return decision, fmt.Errorf("approve %s: %w", c.Name, err)
 		}
 	}
 	r.mu.Lock()
@@ -151,7 +164,7 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 		if plan.Effect != tool.Reads {
 			r.out.allowed = append(r.out.allowed, refusal)
 		}
-		return true, nil
+		return decision, nil
 	}
 	r.out.Refused = append(r.out.Refused, refusal)
 	key := c.Name + "\x00" + c.Input
@@ -162,7 +175,22 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	if r.Emit != nil {
 		r.Emit(Refused{ID: c.ID, Refusal: refusal})
 	}
-	return false, nil
+	return decision, nil
+}
+
+// changed puts another command into the input of a call.
+func changed(input, command string) (string, error) {
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &args); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(command)
+	if err != nil {
+		return "", err
+	}
+	args["command"] = text
+	b, err := json.Marshal(args)
+	return string(b), err
 }
 
 // place is where a call happens: the user's computer, whatever the sandbox, for

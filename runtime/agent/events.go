@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -42,6 +43,12 @@ type CallStarted struct {
 	Path    string      `json:"path,omitempty"`
 	URL     string      `json:"url,omitempty"`
 	Query   string      `json:"query,omitempty"`
+
+	// Where it runs and why it may.
+	Provider string        `json:"provider"`
+	Machine  string        `json:"machine,omitempty"`
+	Tier     approval.Tier `json:"tier,omitempty"`
+	Why      string        `json:"why,omitempty"`
 }
 
 // CallOutput is a piece of a running command's output.

@@ -32,6 +32,7 @@ const (
 	NeedsPerson Kind = "needs_person" // a person could allow it, and there was nobody to ask
 	ByPolicy    Kind = "policy"       // a rule, the mode or the "never" class
 	Unparsed    Kind = "unparsed"     // it cannot be read
+	ByPerson    Kind = "person"       // the person who was asked said no
 )
 
 // A Decision answers a Request.
@@ -42,6 +43,9 @@ type Decision struct {
 	Part   string // the part of a command that decided
 	Reason string // one phrase: "acts on a cluster"
 	Hint   string // what would allow it; may be empty
+
+	// Command is what to run instead, as a person changed it; empty: as asked.
+	Command string
 }
 
 // Person reports whether a call was refused only because a person would have to

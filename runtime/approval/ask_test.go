@@ -1,0 +1,67 @@
+package approval_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+func TestAskingAPerson(t *testing.T) {
+	run := func(line string) approval.Request {
+		return approval.Request{Tool: "execute", Place: onHost.Place, Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: onHost.Dir}}
+	}
+	var asked []approval.Question
+	var rules []string
+	var answer approval.Answer
+	a := &approval.Attended{
+		Policy: func() approval.Policy { return approval.Policy{Mode: approval.Smart, Context: onHost} },
+		Ask: func(_ context.Context, q approval.Question) (approval.Answer, error) {
+			asked = append(asked, q)
+			return answer, nil
+		},
+		Remember: func(rule string) error { rules = append(rules, rule); return nil },
+	}
+	for _, row := range []struct {
+		name, line string
+		answer     approval.Answer
+		allow      bool
+		kind       approval.Kind
+		asks       int
+		offers     []approval.Choice
+		command    string
+	}{
+		{"looking is not asked", "ls", approval.Answer{}, true, "", 0, nil, ""},
+		{"once", "make test", approval.Answer{Choice: approval.Once}, true, "", 1, []approval.Choice{approval.Once, approval.Session, approval.Always, approval.Refuse}, ""},
+		{"asked again after once", "make test", approval.Answer{Choice: approval.Session}, true, "", 1, nil, ""},
+		{"not asked again in the session", "make test", approval.Answer{Choice: approval.Refuse}, true, "", 0, nil, ""},
+		{"something else is", "make all", approval.Answer{Choice: approval.Refuse, Reason: "not now"}, false, approval.ByPerson, 1, nil, ""},
+		{"always", "make lint", approval.Answer{Choice: approval.Always}, true, "", 1, nil, ""},
+		{"what acts outside is asked each time", "terraform apply", approval.Answer{Choice: approval.Session}, false, approval.ByPerson, 1, []approval.Choice{approval.Once, approval.Refuse}, ""},
+		{"the never class is not asked", "rm -rf /", approval.Answer{Choice: approval.Once}, false, approval.ByPolicy, 0, nil, ""},
+		{"a changed command", "make deploy", approval.Answer{Choice: approval.Once, Command: "make -n deploy"}, true, "", 1, nil, "make -n deploy"},
+		{"changed into what never may", "make deploy", approval.Answer{Choice: approval.Once, Command: "rm -rf /"}, false, approval.ByPolicy, 1, nil, ""},
+		{"no choice is no", "make x", approval.Answer{}, false, approval.ByPerson, 1, nil, ""},
+		{"what cannot be read", "echo 'x", approval.Answer{Choice: approval.Once}, true, "", 1, []approval.Choice{approval.Once, approval.Refuse}, ""},
+	} {
+		asked, answer = nil, row.answer
+		d, err := a.Approve(t.Context(), run(row.line))
+		if err != nil || d.Allow != row.allow || d.Kind != row.kind && !row.allow || d.Command != row.command || len(asked) != row.asks {
+			t.Errorf("%s: %+v, %v, asked %d times", row.name, d, err, len(asked))
+		}
+		if row.offers != nil && (len(asked) == 0 || !slices.Equal(asked[0].Offers, row.offers)) {
+			t.Errorf("%s: offered %+v, want %v", row.name, asked, row.offers)
+		}
+	}
+	if !slices.Equal(rules, []string{"make lint"}) {
+		t.Errorf("rules %q", rules)
+	}
+	lost := errors.New("the window is gone")
+	a.Ask = func(context.Context, approval.Question) (approval.Answer, error) { return approval.Answer{}, lost }
+	if d, err := a.Approve(t.Context(), run("make y")); d.Allow || !errors.Is(err, lost) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
