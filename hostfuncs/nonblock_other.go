@@ -1,0 +1,5 @@
+//go:build !unix
+
+package hostfuncs
+
+const nonblock = 0

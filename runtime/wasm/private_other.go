@@ -1,0 +1,5 @@
+//go:build !unix
+
+package wasm
+
+func private(string) error { return nil }

@@ -1,0 +1,500 @@
+// Package wasm makes a sandbox.Provider of one WebAssembly module, by Extism on
+// wazero. The module has its own memory and nothing else: whatever it does to the
+// world is a host function, and every operation runs in a fresh instance.
+package wasm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talkops-ai/talkops/hostfuncs"
+	"github.com/talkops-ai/talkops/sdk/abi"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// A Config says which module is loaded and what it may do.
+type Config struct {
+	Name     string // of the provider, as in --sandbox NAME
+	File     string // the module
+	SHA256   string // what its bytes must be; empty: anything
+	Grant    hostfuncs.Grant
+	Env      []string // variables that settings may be taken from
+	MemoryMB int      // of one instance; 0 is 64
+	Cache    string   // a directory for native code, the user's own
+	Log      func(string)
+	Waiting  func(string) // is told when loading takes long
+}
+
+const (
+	describeWithin = 5 * time.Second
+	compileWithin  = time.Minute
+	atOnce         = 16
+	graceExec      = 6 * time.Second
+	graceOther     = 3 * time.Second
+	killWithin     = 2500 * time.Millisecond
+	destroyWithin  = 30 * time.Second
+	mostToken      = 8 << 10
+)
+
+// A Provider is one loaded module.
+type Provider struct {
+	name   string
+	about  abi.Description
+	env    []string
+	engine *engine
+	funcs  *hostfuncs.Functions
+	calls  atomic.Int64
+}
+
+// A lister is a Provider whose module lists.
+type lister struct{ *Provider }
+
+// ChangedError says that a module is not the one that was agreed to.
+type ChangedError struct{ File, Want, Got string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s does not match the recorded sha256. Its code changed since you approved it. To accept the new one: talkops provider add %s", filepath.Base(e.File), e.File)
+}
+
+// Read reads and inspects the module in file.
+func Read(file string) (*Module, []byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, bad("%s was not found.", file)
+		}
+		return nil, nil, bad("%s cannot be read: %v.", file, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, nil, bad("%s is not a file.", file)
+	} else if info.Size() > MaxModule {
+		return nil, nil, bad("%s has %d MB; the limit is %d MiB. Strip debug information (Go: -ldflags=\"-s -w\").", filepath.Base(file), info.Size()/1e6, MaxModule>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxModule+1))
+	if err != nil {
+		return nil, nil, bad("%s cannot be read: %v.", file, err)
+	}
+	m, err := Inspect(filepath.Base(file), data)
+	return m, data, err
+}
+
+// Load reads, checks and compiles a module and asks it what it is. The result is
+// a sandbox.Lister too if the module lists. Close lets go of it. An error that is
+// a *BadModule or *ChangedError is for the user as it stands.
+func Load(ctx context.Context, c Config) (interface {
+	sandbox.Provider
+	io.Closer
+}, error) {
+	m, data, err := Read(c.File)
+	if err != nil {
+		return nil, err
+	}
+	if c.SHA256 != "" && !strings.EqualFold(c.SHA256, m.SHA256) {
+		return nil, &ChangedError{c.File, c.SHA256, m.SHA256}
+	}
+	if c.MemoryMB == 0 {
+		c.MemoryMB = 64
+	}
+	if c.Waiting != nil {
+		t := time.AfterFunc(300*time.Millisecond, func() { c.Waiting("preparing provider " + c.Name + " …") })
+		defer t.Stop()
+	}
+	compileCtx, cancel := context.WithTimeout(ctx, compileWithin)
+	defer cancel()
+	e, err := compile(compileCtx, m, data, c.Cache, c.MemoryMB, atOnce)
+	if err != nil {
+		if compileCtx.Err() != nil && ctx.Err() == nil {
+			return nil, bad("%s took longer than %v to compile and was stopped.", m.Name, compileWithin)
+		}
+		return nil, err
+	}
+	p := &Provider{name: c.Name, env: c.Env, engine: e}
+	if p.funcs, err = hostfuncs.New(c.Grant, c.Log); err != nil {
+		e.close(ctx)
+		return nil, bad("%s: %v.", c.Name, err)
+	}
+	if err := p.describe(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	if p.can(abi.List, nil) {
+		return lister{p}, nil
+	}
+	return p, nil
+}
+
+// Close lets go of the module.
+func (p *Provider) Close() error {
+	p.funcs.Close()
+	p.engine.close(context.Background())
+	return nil
+}
+
+// describe asks the module what it is.
+func (p *Provider) describe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, describeWithin)
+	defer cancel()
+	req := abi.DescribeRequest{ABI: version(), Host: abi.Host{Name: "talkops", Features: HostFeatures()}}
+	input, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	call := p.funcs.Begin(ctx, hostfuncs.Op{Name: p.name + " describe", Pure: true})
+	defer call.Close()
+	out, err := p.engine.run(ctx, call, abi.Describe, input)
+	if err == nil {
+		err = abi.ReadReply(out, &p.about)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("nothing within %v", describeWithin)
+	}
+	file := p.engine.Name
+	if err != nil {
+		return bad("%s answered describe with: %s. This is a fault of the module; tell its author.", file, abi.Clean(err.Error(), 300))
+	}
+	for _, need := range p.about.Needs {
+		if !slices.Contains(HostFeatures(), need) {
+			return bad("%s needs %q, which this talkops does not have. Update talkops.", file, abi.Clean(need, 60))
+		}
+	}
+	for _, e := range p.about.Can {
+		if !p.engine.Has(e) {
+			return bad("%s says that it can %s but does not export it. This is a fault of the module; tell its author.", file, abi.Clean(e, 60))
+		}
+	}
+	for _, s := range p.about.Settings {
+		if s.Key == "" || strings.ContainsAny(s.Key, "{}: ") {
+			return bad("%s declares a setting whose key is %q. This is a fault of the module; tell its author.", file, abi.Clean(s.Key, 60))
+		}
+	}
+	return nil
+}
+
+// HostFeatures lists what this host can do beyond the ABI's first words.
+func HostFeatures() []string { return []string{"http.stream", "stream.route", "http.start"} }
+
+func version() [2]int { return [2]int{abi.Major, abi.Minor} }
+
+// About is what the module says of itself, and what its bytes tell.
+func (p *Provider) About() (abi.Description, *Module) { return p.about, p.engine.Module }
+
+// can reports whether an optional export exists and is declared; more is the
+// declaration of one sandbox.
+func (p *Provider) can(export string, more []string) bool {
+	declared := p.about.Can
+	if more != nil {
+		declared = more
+	}
+	return p.engine.Has(export) && (declared == nil || slices.Contains(declared, export))
+}
+
+// Describe says what the module is. Settings come from no variable that the user
+// has not listed.
+func (p *Provider) Describe() sandbox.Description {
+	a := p.about
+	d := sandbox.Description{
+		Name: p.name, Title: abi.Clean(a.Title, 60), Dir: a.Dir, SignIn: abi.Clean(a.SignIn, 200),
+		Features: sandbox.Features{
+			Attach: a.Features.Attach, Snapshot: a.Features.Snapshot, Image: a.Features.Image,
+			Lifetime: a.Features.Lifetime, Idle: a.Features.Idle, Labels: a.Features.Labels,
+		},
+	}
+	if d.Title == "" {
+		d.Title = p.name
+	}
+	var locked []string
+	for _, s := range a.Settings {
+		var env []string
+		for _, name := range s.Env {
+			if slices.Contains(p.env, name) {
+				env = append(env, name)
+			}
+		}
+		if len(env) == 0 && len(s.Env) > 0 && inLogin(a.Logins, s.Key) {
+			locked = append(locked, s.Env[0])
+		}
+		d.Settings = append(d.Settings, sandbox.Setting{
+			Key: s.Key, Env: env, Help: abi.Clean(s.Help, 200), Secret: s.Secret, URL: s.URL, Default: s.Default,
+		})
+	}
+	for _, l := range a.Logins {
+		d.Logins = append(d.Logins, sandbox.Login(l))
+	}
+	if len(locked) > 0 {
+		d.SignIn = fmt.Sprintf("it asks for %s, which it was not given. Allow it in your own config.toml: sandboxes.providers.%s.env = [%q]", locked[0], p.name, locked[0])
+	}
+	return d
+}
+
+func inLogin(logins [][]string, key string) bool {
+	return slices.ContainsFunc(logins, func(l []string) bool { return slices.Contains(l, key) })
+}
+
+// Open starts a sandbox, or attaches to spec.ID.
+func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	mode := "start"
+	if spec.ID != "" {
+		mode = "attach"
+	}
+	req := &abi.OpenRequest{Mode: mode, Spec: abi.Spec{
+		ID: spec.ID, Token: spec.Token, Name: spec.Name, Snapshot: spec.Snapshot, Image: spec.Image, Dir: abi.Text(spec.Dir),
+		Env: texts(spec.Env), Labels: spec.Labels, LifetimeMS: spec.Lifetime.Milliseconds(), IdleMS: spec.Idle.Milliseconds(),
+	}}
+	var mu sync.Mutex
+	made := ""
+	op := operation{export: abi.Open, op: mode, spec: spec, grace: graceOther, progress: spec.Progress}
+	if mode == "start" {
+		op.created = func(o abi.Opened) {
+			mu.Lock()
+			defer mu.Unlock()
+			if made != "" || checkID(o.ID) != nil {
+				return
+			}
+			made = o.ID
+			if spec.Created != nil {
+				spec.Created(sandbox.Info{Provider: p.name, ID: o.ID, Token: o.Token, Expires: moment(o.ExpiresAtMS)})
+			}
+		}
+	}
+	var opened abi.Opened
+	err := p.do(ctx, op, &req.Common, req, &opened)
+	if err == nil {
+		err = p.checkOpened(spec, opened)
+	}
+	if err != nil {
+		mu.Lock()
+		defer mu.Unlock()
+		if made != "" {
+			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyWithin)
+			defer cancel()
+			gone := spec
+			gone.ID, gone.Token = made, ""
+			if derr := p.Destroy(clean, gone); derr != nil {
+				return nil, fmt.Errorf("%w; sandbox %s could not be ended: %w", err, made, derr)
+			}
+		}
+		return nil, err
+	}
+	b := &box{p: p, spec: spec, info: sandbox.Info{
+		Provider: p.name, ID: opened.ID, Dir: string(opened.Dir), Token: opened.Token, Expires: moment(opened.ExpiresAtMS),
+	}}
+	b.spec.ID, b.spec.Token = opened.ID, opened.Token
+	return b.with(opened.Can), nil
+}
+
+// checkOpened holds an answer of open to what it must be.
+func (p *Provider) checkOpened(spec sandbox.Spec, o abi.Opened) error {
+	wrong := ""
+	switch {
+	case checkID(o.ID) != nil:
+		wrong = "no valid id"
+	case spec.ID != "" && o.ID != spec.ID && spec.Name == "" && !strings.HasPrefix(o.ID, spec.ID):
+		wrong = "" // a vendor may know a machine by a name as well
+	case !strings.HasPrefix(string(o.Dir), "/"):
+		wrong = "a directory that is not absolute"
+	case len(o.Token) > mostToken:
+		wrong = "a token that is too long"
+	}
+	if wrong != "" {
+		return p.fault(abi.Open, errors.New("an answer with "+wrong))
+	}
+	return nil
+}
+
+func checkID(id string) error {
+	if id == "" || len(id) > 256 || strings.IndexFunc(id, func(r rune) bool { return r < 33 || r > 126 }) >= 0 {
+		return errors.New("not an id")
+	}
+	return nil
+}
+
+// Destroy ends the machine spec.ID.
+func (p *Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
+	if spec.ID == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
+	}
+	req := &abi.Plain{}
+	req.Sandbox = &abi.Sandbox{ID: spec.ID, Dir: abi.Text(spec.Dir), Token: spec.Token}
+	return p.do(ctx, operation{export: abi.Destroy, op: "destroy", spec: spec, grace: graceOther}, &req.Common, req, &abi.Done{})
+}
+
+// List returns the machines that carry spec.Labels.
+func (p lister) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, error) {
+	req := &abi.ListRequest{Labels: spec.Labels}
+	var found []sandbox.Listed
+	for range 1000 {
+		var page abi.Listing
+		if err := p.do(ctx, operation{export: abi.List, op: "list", spec: spec, grace: graceOther}, &req.Common, req, &page); err != nil {
+			return nil, err
+		}
+		for _, l := range page.Sandboxes {
+			if checkID(l.ID) != nil {
+				return nil, p.fault(abi.List, errors.New("an answer with an invalid id"))
+			}
+			found = append(found, sandbox.Listed{
+				ID: l.ID, Name: abi.Clean(l.Name, 256), State: abi.Clean(l.State, 60), Labels: l.Labels,
+				Created: moment(l.CreatedAtMS), Expires: moment(l.ExpiresAtMS),
+			})
+		}
+		if page.Next == "" || page.Next == req.Cursor {
+			break
+		}
+		req.Cursor = page.Next
+	}
+	return found, nil
+}
+
+// Unwrap shows the provider below.
+func (p lister) Unwrap() sandbox.Provider { return p.Provider }
+
+func moment(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+func texts(m map[string]string) map[string]abi.Text {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]abi.Text, len(m))
+	for k, v := range m {
+		out[k] = abi.Text(v)
+	}
+	return out
+}
+
+// fault is the error of a module that does not do what it must.
+func (p *Provider) fault(export string, err error) error {
+	return &sandbox.Error{Code: sandbox.CodeInternal, Msg: fmt.Sprintf("the provider %s failed in %s: %s", p.name, export, abi.Clean(err.Error(), 500))}
+}
+
+// An operation is one call of an export.
+type operation struct {
+	export   string
+	op       string // for logs
+	spec     sandbox.Spec
+	grace    time.Duration
+	stdout   io.Writer
+	stderr   io.Writer
+	created  func(abi.Opened)
+	progress func(string)
+	bind     func(*hostfuncs.Call) // gives handles, before the request is written
+	after    func(*hostfuncs.Call) // looks at them when the call is over
+}
+
+// do runs an operation: it writes req, whose common part is common, and reads
+// the answer into ok.
+func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req, ok any) error {
+	if ctx.Err() != nil {
+		return ended(ctx, o.op)
+	}
+	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	stop := make(chan struct{})
+	var grace *time.Timer
+	var mu sync.Mutex
+	unwatch := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		close(stop)
+		grace = time.AfterFunc(o.grace, func() { end(errHard) })
+	})
+	defer func() {
+		unwatch()
+		mu.Lock()
+		defer mu.Unlock()
+		if grace != nil {
+			grace.Stop()
+		}
+	}()
+
+	common.ABI, common.GraceMS = version(), o.grace.Milliseconds()
+	common.Call = fmt.Sprintf("%d-%d", time.Now().UnixNano(), p.calls.Add(1))
+	deadline, bounded := ctx.Deadline()
+	if common.DeadlineMS = (24 * time.Hour).Milliseconds(); bounded {
+		common.DeadlineMS = max(1, time.Until(deadline).Milliseconds())
+	}
+	common.Settings, common.Options = map[string]string{}, o.spec.Options
+	secrets := map[string]hostfuncs.Secret{}
+	for _, s := range p.about.Settings {
+		v := o.spec.Settings[s.Key]
+		if v == "" {
+			continue
+		}
+		if s.Secret {
+			secrets[s.Key] = hostfuncs.Secret{Value: v, Hosts: s.Hosts}
+			v = "{{secret:" + s.Key + "}}"
+		}
+		common.Settings[s.Key] = v
+	}
+	call := p.funcs.Begin(hard, hostfuncs.Op{
+		Name: p.name + " " + o.op, Stop: stop, Deadline: deadline, Secrets: secrets,
+		Stdout: o.stdout, Stderr: o.stderr, Created: o.created, Progress: o.progress,
+	})
+	if o.bind != nil {
+		o.bind(call)
+	}
+	input, err := json.Marshal(req)
+	if err != nil {
+		call.Close()
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "the request cannot be written: %v", err)
+	}
+	out, err := p.engine.run(hard, call, o.export, input)
+	call.Close()
+	if o.after != nil {
+		o.after(call)
+	}
+	if err == nil {
+		err = abi.ReadReply(out, ok)
+	}
+	said, reported := errors.AsType[*abi.Error](err)
+	_, ours := errors.AsType[*sandbox.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return &endedError{ended(ctx, o.op), errors.Is(err, errHard) || !reported}
+	case ours:
+		return err
+	case reported:
+		e := said.Sandbox()
+		if e.Code == sandbox.CodeTimeout || e.Code == sandbox.CodeCancelled {
+			e.Code = sandbox.CodeInternal // nobody's time was up
+		}
+		return e
+	}
+	return p.fault(o.export, err)
+}
+
+var errHard = errors.New("the module did not end when it was told to")
+
+// An endedError ends an operation whose context is done. Hard says that the
+// module had no say in it, and may have left something running.
+type endedError struct {
+	error
+	hard bool
+}
+
+func (e *endedError) Unwrap() error { return e.error }
+
+func ended(ctx context.Context, op string) error {
+	code := sandbox.CodeCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = sandbox.CodeTimeout
+	}
+	return &sandbox.Error{Code: code, Op: op, Err: context.Cause(ctx)}
+}
