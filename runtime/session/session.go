@@ -57,7 +57,7 @@ type Session struct {
 	opts     Options
 	spec     sandbox.Spec
 	lease    Lease
-	baseline map[string]workspace.Sum
+	baseline workspace.Tree
 	blind    []string // what of the working directory could not be looked at, at the start
 }
 
@@ -226,11 +226,11 @@ func (s *Session) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	baseline, blind, err := workspace.Sums(ctx, s.Sandbox, dir, s.opts.Plan)
+	l, err := workspace.List(ctx, s.Sandbox, dir, s.opts.Plan, nil)
 	if err != nil {
 		return s.fail(ctx, "set up", fmt.Errorf("note what stands in %s: %w", dir, err))
 	}
-	s.baseline, s.blind = baseline, blind
+	s.baseline, s.blind = l.Tree, l.Blind
 	if s.Fresh {
 		// From here on the machine may hold work, whatever becomes of us.
 		s.lease.Unsaved = true
@@ -460,16 +460,16 @@ func (s *Session) bringHome() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
 	dir := s.Sandbox.Info().Dir
-	after, blind, err := workspace.Sums(ctx, s.Sandbox, dir, s.opts.Plan)
+	after, err := workspace.List(ctx, s.Sandbox, dir, s.opts.Plan, nil)
 	if err != nil {
 		return err
 	}
-	for _, line := range blind {
+	for _, line := range after.Blind {
 		if !slices.Contains(s.blind, line) {
 			return fmt.Errorf("not everything could be looked at: %s", line)
 		}
 	}
-	changes := workspace.Compare(s.baseline, after)
+	changes := workspace.Compare(s.baseline, after.Tree)
 	if changes.Empty() {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -111,42 +110,49 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 // plan that are the same there (they need not be sent) and those that differ or
 // may (they are left alone).
 func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (same, differ map[string]bool, err error) {
-	tests := strings.Join(leftOut(p), " -o ")
-	// What Sums leaves out can still be in the way, but what is in it cannot.
-	there, _, err := list(ctx, sb, dir, `\( \( `+tests+` \) -prune -o -type d -o ! -type d \)`)
+	// What List leaves out can still be in the way, but what is in it cannot.
+	items := map[string]Item{}
+	for _, item := range p.Items {
+		items[item.Name] = item
+	}
+	l, err := list(ctx, sb, dir, `\( `+leftOut(p)+` -prune -o -type d -o ! -type d \)`, func(name string, e *Entry) bool {
+		item, ours := items[name]
+		return ours && item.Size == e.Size
+	})
 	if err != nil {
 		return nil, nil, err
 	}
+	there := l.Tree
 	same, differ = map[string]bool{}, map[string]bool{}
 	for _, item := range p.Items {
-		parent, beside := there[path.Dir(item.Name)]
-		sum, exists := there[item.Name]
+		up, beside := there[path.Dir(item.Name)]
+		e, exists := there[item.Name]
 		switch {
 		case differ[path.Dir(item.Name)], // below what is no directory there
-			beside && parent.Sum == isClosed:
+			beside && up.Kind == Closed:
 			differ[item.Name] = true
 		case !exists:
-		case item.Mode.IsDir():
-			if sum.Sum == isDir || sum.Sum == isClosed {
-				same[item.Name] = true
-			} else {
-				differ[item.Name] = true
-			}
-		case item.Link != "":
-			if item.Link == sum.Link {
-				same[item.Name] = true
-			} else {
-				differ[item.Name] = true
-			}
+		case p.sameThere(item, e):
+			same[item.Name] = true
 		default:
-			if here, err := fileSum(filepath.Join(p.Root, filepath.FromSlash(item.Name))); err == nil && here == sum.Sum {
-				same[item.Name] = true
-			} else {
-				differ[item.Name] = true
-			}
+			differ[item.Name] = true
 		}
 	}
 	return same, differ, nil
+}
+
+// sameThere reports whether what stands in a sandbox is what would be sent.
+func (p *Plan) sameThere(item Item, e Entry) bool {
+	switch {
+	case item.Mode.IsDir():
+		return e.Kind == Dir || e.Kind == Closed
+	case item.Link != "":
+		return e.Kind == Link && e.Target == item.Link
+	case e.Kind != File || e.Size != item.Size || (e.Mode&0o111 != 0) != (item.Mode&0o111 != 0):
+		return false
+	}
+	here, err := localSum(filepath.Join(p.Root, filepath.FromSlash(item.Name)), e.Sum)
+	return err == nil && here == e.Sum
 }
 
 // Below joins a start directory below the root with the sandbox's directory.

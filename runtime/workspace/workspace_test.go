@@ -159,7 +159,7 @@ func TestUploadAndWayBack(t *testing.T) {
 	if err := p.Upload(t.Context(), sb, box, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	before, _, err := Sums(t.Context(), sb, box, p)
+	before, err := List(t.Context(), sb, box, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,12 +172,12 @@ name"; echo z > 'back\nslash'`
 	if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"/bin/sh", "-c", script}}); exit != 0 || err != nil {
 		t.Fatal(exit, err)
 	}
-	after, _, err := Sums(t.Context(), sb, box, p)
+	after, err := List(t.Context(), sb, box, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Compare(before, after)
-	if want := []string{`back\nslash`, "build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) {
+	c := Compare(before.Tree, after.Tree)
+	if want := []string{`back\nslash`, "build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) || !slices.Equal(c.Dirs, []string{"build", "build/deep"}) {
 		t.Errorf("written %q, deleted %q", c.Written, c.Deleted)
 	}
 	var b bytes.Buffer
@@ -257,12 +257,12 @@ func TestAListThatWasCutIsNoList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, _, err := Sums(t.Context(), sb, box, nil)
-	if err != nil || len(whole) != 2 {
+	whole, err := List(t.Context(), sb, box, nil, nil)
+	if err != nil || len(whole.Tree) != 2 {
 		t.Fatal(whole, err)
 	}
 	for _, room := range []int{0, 10, 20} {
-		if cut, _, err := Sums(t.Context(), fullDisk{sb, room}, box, nil); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
+		if cut, err := List(t.Context(), fullDisk{sb, room}, box, nil, nil); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
 			t.Errorf("with room for %d bytes: %v, %v; want %s", room, cut, err, sandbox.CodeNoSpace)
 		}
 	}
@@ -295,20 +295,26 @@ func TestManyChangesComeInOneArchive(t *testing.T) {
 	}
 }
 
-func TestSumIsThatOfCksum(t *testing.T) {
+func TestSumIsThatOfTheTools(t *testing.T) {
 	for _, text := range []string{"", "a", "hello\n", strings.Repeat("\x00\xff", 70000)} {
 		f := filepath.Join(t.TempDir(), "f")
 		os.WriteFile(f, []byte(text), 0o644)
-		got, err := fileSum(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.Command("sh", "-c", `cksum < "$1"`, "sh", f).Output()
-		if err != nil {
-			t.Skip(err)
-		}
-		if want := strings.TrimSpace(string(out)) + " -"; got != want {
-			t.Errorf("%.10q: %q, want %q", text, got, want)
+		for _, tool := range []string{"cksum", "sha256sum"} {
+			out, err := exec.Command("sh", "-c", tool+` < "$1"`, "sh", f).Output()
+			if err != nil {
+				t.Skip(err)
+			}
+			kind := strings.TrimSuffix(tool, "sum") + ":"
+			if tool == "cksum" {
+				kind = "cksum:"
+			}
+			got, err := localSum(f, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := kind + strings.Fields(string(out))[0]; got != want {
+				t.Errorf("%.10q: %q, want %q", text, got, want)
+			}
 		}
 	}
 }
