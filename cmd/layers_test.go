@@ -38,13 +38,15 @@ var layers = []struct {
 	{"runtime/trust", nil, "a leaf: what is trusted is decided by bytes alone"},
 	{"runtime/tool/...", []string{"runtime/tool", "sdk/sandbox"}, "tools are written over the contract alone"},
 	{"runtime/web", []string{"runtime/tool", "sdk/sandbox"}, "tools that need no sandbox"},
+	{"runtime/redact", []string{"runtime/tool", "sdk/sandbox"}, "it wraps tools and writers"},
 	{"runtime/model/...", []string{"runtime/model/...", "sdk/sandbox"}, "a leaf"},
 	{"runtime/registry", []string{"sdk/...", "runtime/config"}, "it knows names and settings, not vendors"},
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},
 	{"runtime/session", []string{"sdk/...", "runtime/workspace", "runtime/registry"}, "a sandbox's life needs no model"},
 	{"runtime/agent", []string{"runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "the loop knows neither terminal nor vendor"},
 	{"runtime/rubric", []string{"runtime/agent", "runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "it runs the agent again"},
-	{"runtime/headless", []string{"runtime/agent", "runtime/rubric", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
+	{"runtime/tui", []string{"runtime/agent", "runtime/approval", "runtime/headless", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
+	{"runtime/headless", []string{"runtime/redact", "runtime/agent", "runtime/rubric", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"cmd/...", []string{"..."}, "the only place that knows everything"},
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/term"
@@ -33,6 +34,7 @@ type app struct {
 	home      string // talkops' own directory
 	providers registry.Registry
 	bare      bool // --sandbox without a name
+	redact    *redact.Redactor
 }
 
 // Main runs talkops with the process's arguments, environment and streams, and
@@ -81,10 +83,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 		}
 	}
 	status, lines := explain(err)
-	for _, line := range lines {
-		fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(line))
-	}
+	a.complain(lines)
 	return status
+}
+
+// complain prints lines about an error.
+func (a *app) complain(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if a.redact == nil {
+		a.redact = a.redactor(nil)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(a.streams.Err, "talkops:", a.redact.Text(headless.Clean(line)))
+	}
 }
 
 // A signalError is the cause of a context that a signal ended.

@@ -31,7 +31,7 @@ var errRunTimeout = errors.New("the time limit of the run is reached")
 
 // runFlags are the flags of a headless run that are not settings.
 type runFlags struct {
-	prompt          string
+	prompt, message string
 	record, replay  string
 	rubric, junit   string
 	quiet, noStream bool
@@ -54,6 +54,7 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
 	fs.StringVar(&f.rubric, "rubric", "", "grade the work by these criteria, or by those in @FILE, and go on until they are met")
 	flags.declare(fs, "rubric-max-iterations", "rubric-model")
+	fs.StringVarP(&f.message, "message", "m", "", "open the chat window and say this first")
 	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		f.promptGiven, f.rubricGiven = c.Flags().Changed("prompt"), c.Flags().Changed("rubric")
@@ -69,6 +70,15 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 		if err != nil {
 			return err
 		}
+		if f.message != "" && f.promptGiven {
+			return &usageError{"--message opens the chat window and --prompt does without: choose one"}
+		}
+		if !f.promptGiven && a.canChat() {
+			return a.chat(c.Context(), cfg, f)
+		}
+		if f.message != "" {
+			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p"}
+		}
 		return a.headless(c.Context(), cfg, f)
 	}
 }
@@ -76,6 +86,7 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 // headless is one run from a prompt to an exit status: configuration, trust,
 // model, sandbox, agent, and the way back, in order.
 func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) error {
+	a.redact = a.redactor(cfg)
 	format, err := headless.ParseFormat(cfg.Run.Output)
 	if err != nil {
 		return &usageError{err.Error()}
@@ -113,13 +124,16 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if err != nil {
 		return err
 	}
+	a.redact = a.redactor(cfg, box.secrets...)
+	printer.Redact = a.redact
 	open, closeModels, err := a.models(ctx, cfg, f, printer)
 	if err != nil {
 		return err
 	}
 	defer closeModels()
 
-	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, noteWriter{printer}
+	setup := a.redact.Writer(noteWriter{printer})
+	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, setup
 	if box.notice != "" {
 		printer.Note("%s", box.notice)
 	}
@@ -127,6 +141,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
 	s, err := session.Start(ctx, box.opts)
+	setup.Close()
 	if err != nil {
 		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
 	}
@@ -160,9 +175,10 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		ag := &agent.Agent{
 			Model: m, Place: place, Emit: printer.Event,
-			Tools: append(tool.All(s.Sandbox, tool.Options{
+			Tools: a.redact.Tools(append(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
-			}), lookups...),
+				Mask: a.redact.Writer,
+			}), lookups...)),
 			Approver: policy,
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
@@ -176,7 +192,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		loop := &rubric.Loop{
 			Rubric: f.rubric, Gradings: cfg.Rubric.MaxIterations, Agent: ag, Grader: grader,
-			Tools: ag.Tools, Sandbox: s.Sandbox, Dir: s.Dir, Mask: a.mask(cfg), Emit: printer.Event,
+			Tools: ag.Tools, Sandbox: s.Sandbox, Dir: s.Dir, Mask: a.redact.Text, Emit: printer.Event,
 		}
 		return loop.Run(ctx, prompt)
 	}()
@@ -241,21 +257,6 @@ func (f *runFlags) readRubric(c *cobra.Command, a *app) error {
 // maxRubric bounds a rubric.
 const maxRubric = 100 << 10
 
-// mask blots out every credential value that is known here.
-func (a *app) mask(cfg *config.Config) func(string) string {
-	endpoints := map[string]model.Endpoint{}
-	for name, e := range cfg.Model.Providers {
-		endpoints[name] = model.Endpoint{BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}
-	}
-	var pairs []string
-	for _, secret := range a.secrets(endpoints) {
-		if len(secret) >= 6 {
-			pairs = append(pairs, secret, "***")
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
-}
-
 // finish prints the result and turns err into the run's end.
 func (a *app) finish(p *headless.Printer, f runFlags, r headless.Result, err error) error {
 	r.Code, r.Reason = classify(err)
@@ -266,7 +267,7 @@ func (a *app) finish(p *headless.Printer, f runFlags, r headless.Result, err err
 		}
 		r.Errors = append([]string{text}, r.Errors...)
 	}
-	r.Errors = append(r.Errors, a.report(f, r)...)
+	r.Errors = append(r.Errors, a.report(f, r.Redacted(a.redact))...)
 	if e, ok := errors.AsType[*session.StartError](err); ok {
 		for _, l := range e.Last {
 			p.Warn("| %s", l)
@@ -441,7 +442,7 @@ func (a *app) models(ctx context.Context, cfg *config.Config, f runFlags, p *hea
 			return nil, nil, &usageError{"--record: " + err.Error()}
 		}
 		closers = append(closers, file)
-		recording := model.NewRecording(file, dir, a.secrets(endpoints)...)
+		recording := model.NewRecording(file, dir, a.redact)
 		return recording.Of(work), recording.Of(grade), nil
 	}, closeAll, nil
 }
@@ -474,21 +475,12 @@ func (a *app) inCI() bool {
 	return false
 }
 
-// secrets lists every credential value in the environment.
-func (a *app) secrets(endpoints map[string]model.Endpoint) []string {
-	list := model.Secrets(a.getenv(), endpoints)
-	for _, p := range a.providers {
-		d := p.Describe()
-		list = append(list, registry.Secrets(d, d.Values(a.getenv()))...)
-	}
-	return list
-}
-
 // A box is a sandbox about to be opened.
 type box struct {
-	opts   session.Options
-	host   bool
-	notice string // about a setting that does not count here; may be empty
+	opts    session.Options
+	host    bool
+	notice  string   // about a setting that does not count here; may be empty
+	secrets []string // that sign in to the provider
 }
 
 // prepare resolves the provider and plans the upload. It makes no network
@@ -533,7 +525,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 		if err != nil {
 			return nil, err
 		}
-		spec.Settings = settings
+		spec.Settings, b.secrets = settings, registry.Secrets(d, settings)
 	}
 	b.opts = session.Options{
 		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "saved"),

@@ -64,9 +64,7 @@ func (a *app) execFailed(err error) error {
 	if s, ok := errors.AsType[*signalError](err); ok {
 		status = 128 + int(s.signal)
 	}
-	for _, l := range tell(err, status) {
-		fmt.Fprintln(a.streams.Err, "talkops:", headless.Clean(l))
-	}
+	a.complain(tell(err, status))
 	return &exitStatus{status}
 }
 
@@ -86,9 +84,12 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if err != nil {
 		return 0, err
 	}
-	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet}
-	box.opts.Note, box.opts.Warn, box.opts.Output = p.Note, p.Warn, noteWriter{p}
+	a.redact = a.redactor(cfg, box.secrets...)
+	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet, Redact: a.redact}
+	setup := a.redact.Writer(noteWriter{p})
+	box.opts.Note, box.opts.Warn, box.opts.Output = p.Note, p.Warn, setup
 	s, err := session.Start(ctx, box.opts)
+	setup.Close()
 	if err != nil {
 		return 0, ended(ctx, err)
 	}

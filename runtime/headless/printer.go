@@ -14,6 +14,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
@@ -46,17 +47,20 @@ func ParseFormat(s string) (Format, error) {
 // change once it is in use.
 type Printer struct {
 	Out, Err io.Writer
-	Format   Format         // "" is FormatText
-	Place    approval.Place // named in progress lines
-	Quiet    bool           // no progress; errors, refusals and a code other than 0 are still told
-	NoStream bool           // withhold pieces of text while they arrive, and what is said between calls
-	CI       bool           // Out is the log of a CI system: keep it from taking the answer for commands
+	Format   Format           // "" is FormatText
+	Place    approval.Place   // named in progress lines
+	Quiet    bool             // no progress; errors, refusals and a code other than 0 are still told
+	NoStream bool             // withhold pieces of text while they arrive, and what is said between calls
+	Redact   *redact.Redactor // blots secrets out of all that is printed; may be nil
+	CI       bool             // Out is the log of a CI system: keep it from taking the answer for commands
 
 	mu       sync.Mutex
 	failed   error // the first failure to write to Out
 	idle     *time.Timer
 	since    time.Time // of the last progress line
 	finished bool
+
+	text, reasoning *redact.Stream // of the step in FormatStreamJSON; nil before the first piece
 }
 
 // heartbeat is how long a run may be silent.
@@ -78,7 +82,7 @@ func (p *Printer) Event(e agent.Event) {
 		case tool.Leaves:
 			what, where = cmp.Or(e.Query, e.URL), "this computer"
 		}
-		p.line("→ %s [%s] %s", e.Tool, where, oneLine(what, 120))
+		p.line("→ %s [%s] %s", e.Tool, where, p.one(what, 120))
 	case agent.CallDone:
 		switch {
 		case e.Code != "":
@@ -87,13 +91,13 @@ func (p *Printer) Event(e agent.Event) {
 			p.line("  exit %d in %s", e.Exit, short(e.Took))
 		}
 	case agent.Refused:
-		p.say("✗ refused %s %s: %s", e.Tool, oneLine(cmp.Or(e.Command, e.Path, e.Query, e.URL), 120), oneLine(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
+		p.say("✗ refused %s %s: %s", e.Tool, p.one(cmp.Or(e.Command, e.Path, e.Query, e.URL), 120), p.one(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
 	case rubric.Started:
 		p.line("grading %d/%d", e.Grading, e.Of)
 	case rubric.Ended:
-		p.line("rubric %d/%d: %s", e.Grading, e.Of, oneLine(graded(e), 300))
+		p.line("rubric %d/%d: %s", e.Grading, e.Of, p.one(graded(e), 300))
 	case agent.Retry:
-		p.line("  waiting %s: %s", short(e.Wait), oneLine(e.Reason, 200))
+		p.line("  waiting %s: %s", short(e.Wait), p.one(e.Reason, 200))
 	case agent.Step:
 		if e.Text != "" && !p.NoStream {
 			p.line("%s", strings.TrimSpace(Neutral(e.Text)))
@@ -123,6 +127,7 @@ func (p *Printer) Finish(r Result) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finished = true
+	r = r.Redacted(p.Redact)
 	if p.idle != nil {
 		p.idle.Stop()
 	}
@@ -130,6 +135,7 @@ func (p *Printer) Finish(r Result) error {
 	case FormatJSON:
 		p.fail(r.Write(p.Out))
 	case FormatStreamJSON:
+		p.rest()
 		b, err := json.Marshal(r.whole())
 		if err == nil {
 			err = writeLine(p.Out, tagged("result", b))
@@ -181,30 +187,67 @@ func graded(e rubric.Ended) string {
 	return fmt.Sprintf("not met – %d of %d criteria open: %s", len(open), len(e.Criteria), strings.Join(open, "; "))
 }
 
+// stream prints e as one object. Pieces of text are held back as far as they may
+// be the beginning of a secret.
 func (p *Printer) stream(e agent.Event) {
 	switch x := e.(type) {
 	case agent.Text:
 		if p.NoStream {
 			return
 		}
-		x.Text = Clean(x.Text)
+		if p.text == nil {
+			p.text = p.Redact.Stream()
+		}
+		x.Text = string(p.text.Next([]byte(Clean(x.Text))))
+		if x.Text == "" {
+			return
+		}
 		e = x
 	case agent.Reasoning:
 		if p.NoStream {
 			return
 		}
-		x.Text = Clean(x.Text)
+		if p.reasoning == nil {
+			p.reasoning = p.Redact.Stream()
+		}
+		x.Text = string(p.reasoning.Next([]byte(Clean(x.Text))))
+		if x.Text == "" {
+			return
+		}
 		e = x
+	case agent.Reset:
+		p.text, p.reasoning = nil, nil
 	case agent.Step:
+		p.rest()
 		x.Text = Clean(x.Text)
 		e = x
 	case agent.Answered:
+		p.rest()
 		x.Text = Clean(x.Text)
 		e = x
 	}
+	p.write(e)
+}
+
+// rest prints what was held back of a step.
+func (p *Printer) rest() {
+	if p.reasoning != nil {
+		if rest := p.reasoning.Rest(); len(rest) > 0 {
+			p.write(agent.Reasoning{Text: string(rest)})
+		}
+	}
+	if p.text != nil {
+		if rest := p.text.Rest(); len(rest) > 0 {
+			p.write(agent.Text{Text: string(rest)})
+		}
+	}
+	p.text, p.reasoning = nil, nil
+}
+
+func (p *Printer) write(e agent.Event) {
 	b, err := event(e)
 	if err == nil {
-		err = writeLine(p.Out, b)
+		err = writeLine(p.Out, json.RawMessage(p.Redact.JSON(b)))
 	}
 	p.fail(err)
 }
@@ -243,14 +286,20 @@ func (p *Printer) beat() {
 
 // say prints a line on standard error. There is nobody to tell if that fails.
 func (p *Printer) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.Err, format+"\n", args...)
+	_, _ = io.WriteString(p.Err, p.Redact.Text(fmt.Sprintf(format, args...))+"\n")
+}
+
+// one returns text on one line of at most width characters, with secrets blotted
+// out before it is cut.
+func (p *Printer) one(text string, width int) string {
+	return oneLine(p.Redact.Text(Clean(text)), width)
 }
 
 func (p *Printer) place() string {
 	if p.Place.Host {
 		return "this computer"
 	}
-	return oneLine(strings.TrimSpace(p.Place.Provider+" "+p.Place.ID), 60)
+	return p.one(strings.TrimSpace(p.Place.Provider+" "+p.Place.ID), 60)
 }
 
 func short(d time.Duration) string {
@@ -265,4 +314,13 @@ func plural(n int, word string) string {
 		return word
 	}
 	return word + "s"
+}
+
+// Stop ends the progress lines of silence, until the next line of progress.
+func (p *Printer) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle != nil {
+		p.idle.Stop()
+	}
 }

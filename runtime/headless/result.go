@@ -7,6 +7,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/rubric"
 )
 
@@ -35,6 +36,24 @@ type Sandbox struct {
 // be set.
 func NewResult(o agent.Outcome) Result {
 	return Result{Answer: o.Answer, Turns: o.Turns, Usage: o.Usage, CostUSD: o.CostUSD, Refused: o.Refused}
+}
+
+// Redacted returns r with clean texts and every secret blotted out.
+func (r Result) Redacted(with *redact.Redactor) Result {
+	r = r.whole()
+	if r.Rubric != nil {
+		r.Rubric.Explanation = Clean(r.Rubric.Explanation)
+		for i, c := range r.Rubric.Criteria {
+			r.Rubric.Criteria[i].Name, r.Rubric.Criteria[i].Gap = Clean(c.Name), Clean(c.Gap)
+		}
+	}
+	for i, text := range r.Errors {
+		r.Errors[i] = Clean(text)
+	}
+	if err := redact.Value(with, &r); err != nil {
+		return Result{Code: r.Code, Reason: r.Reason, Errors: []string{"the result cannot be shown"}}
+	}
+	return r
 }
 
 // Write writes r as one line of JSON.

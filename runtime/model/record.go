@@ -39,18 +39,22 @@ type askedResult struct {
 	Text string `json:"text"` // hashed
 }
 
+// A Mask blots out what must not be stored.
+type Mask interface {
+	Text(string) string
+	JSON([]byte) []byte // keeps JSON valid
+}
+
 // scrub replaces what belongs to one machine or must not be stored.
-type scrub struct{ to, from *strings.Replacer }
+type scrub struct {
+	to, from *strings.Replacer
+	mask     Mask // may be nil
+}
 
 const placeholder = "{{W}}"
 
-func newScrub(dir string, secrets []string) scrub {
+func newScrub(dir string, mask Mask) scrub {
 	var to, from []string
-	for _, s := range secrets {
-		if len(s) >= 6 {
-			to = append(to, s, "***")
-		}
-	}
 	if dir = strings.TrimRight(dir, `/\`); dir != "" {
 		if quoted, _ := json.Marshal(dir); string(quoted) != `"`+dir+`"` {
 			to = append(to, string(quoted[1:len(quoted)-1]), placeholder)
@@ -58,7 +62,28 @@ func newScrub(dir string, secrets []string) scrub {
 		to = append(to, dir, placeholder)
 		from = append(from, placeholder, dir)
 	}
-	return scrub{strings.NewReplacer(to...), strings.NewReplacer(from...)}
+	return scrub{strings.NewReplacer(to...), strings.NewReplacer(from...), mask}
+}
+
+// masked returns m without what must not be stored.
+func (s scrub) masked(m Message) Message {
+	if s.mask == nil {
+		return m
+	}
+	m.Text = s.mask.Text(m.Text)
+	m.Reasoning = append([]Reasoning(nil), m.Reasoning...)
+	for i := range m.Reasoning {
+		m.Reasoning[i].Text = s.mask.Text(m.Reasoning[i].Text)
+	}
+	m.Calls = append([]Call(nil), m.Calls...)
+	for i := range m.Calls {
+		if input := m.Calls[i].Input; json.Valid([]byte(input)) {
+			m.Calls[i].Input = string(s.mask.JSON([]byte(input)))
+		} else {
+			m.Calls[i].Input = s.mask.Text(input)
+		}
+	}
+	return m
 }
 
 func (s scrub) message(m Message, with *strings.Replacer) Message {
@@ -95,6 +120,9 @@ func (s scrub) asked(req Request) []askedMessage {
 }
 
 func (s scrub) hash(text string) string {
+	if s.mask != nil {
+		text = s.mask.Text(text)
+	}
 	sum := sha256.Sum256([]byte(s.to.Replace(text)))
 	return hex.EncodeToString(sum[:6])
 }
@@ -109,9 +137,10 @@ type Recording struct {
 }
 
 // NewRecording writes to w. The working directory dir is replaced by a
-// placeholder and secrets are masked; what tools returned is kept as a hash only.
-func NewRecording(w io.Writer, dir string, secrets ...string) *Recording {
-	return &Recording{enc: json.NewEncoder(w), scrub: newScrub(dir, secrets)}
+// placeholder and what mask knows is blotted out; what tools returned is kept as a
+// hash only. Mask may be nil.
+func NewRecording(w io.Writer, dir string, mask Mask) *Recording {
+	return &Recording{enc: json.NewEncoder(w), scrub: newScrub(dir, mask)}
 }
 
 // Of returns a Model that answers as m does and keeps each answer. Models of one
@@ -140,7 +169,7 @@ func (r *recorder) Answer(ctx context.Context, req Request, emit func(Delta)) (A
 	}
 	r.turn++
 	err = r.enc.Encode(recordedTurn{Turn: r.turn, Asked: r.scrub.asked(req),
-		Message: r.scrub.message(answer.Message, r.scrub.to), Finish: answer.Finish, Usage: answer.Usage})
+		Message: r.scrub.message(r.scrub.masked(answer.Message), r.scrub.to), Finish: answer.Finish, Usage: answer.Usage})
 	if err != nil {
 		return Answer{}, fmt.Errorf("record: %w", err)
 	}

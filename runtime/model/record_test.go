@@ -20,7 +20,7 @@ func recordTwoTurns(t *testing.T, dir string) (string, model.Request) {
 		t.Fatal(err)
 	}
 	var file strings.Builder
-	m = model.NewRecording(&file, dir, key).Of(m)
+	m = model.NewRecording(&file, dir, mask{key}).Of(m)
 	req := model.Request{Messages: []model.Message{{Role: model.RoleUser, Text: "what is in " + dir}}}
 	first, err := m.Answer(t.Context(), req, nil)
 	if err != nil {
@@ -83,3 +83,9 @@ func TestReplayRefusesAnotherShape(t *testing.T) {
 		t.Errorf("got %v, want not recorded", err)
 	}
 }
+
+// mask blots out one word.
+type mask struct{ secret string }
+
+func (m mask) Text(s string) string { return strings.ReplaceAll(s, m.secret, "***") }
+func (m mask) JSON(b []byte) []byte { return []byte(m.Text(string(b))) }

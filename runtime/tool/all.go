@@ -26,6 +26,10 @@ type Options struct {
 	LogBytes       int           // full log kept, per stream; 0: 10 MiB
 	LogDir         string        // for full logs, in the sandbox; empty: a new temporary directory
 
+	// Mask is put before what is kept and shown of a command's output, and closed
+	// when the command has ended. Nil changes nothing.
+	Mask func(io.Writer) io.WriteCloser
+
 	EditBytes   int           // largest file edit_file takes; 0: 10 MiB
 	ListEntries int           // most entries ls shows; 0: 5,000
 	GlobMatches int           // most matches glob shows; 0: 10,000

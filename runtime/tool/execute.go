@@ -111,10 +111,17 @@ func (s *set) command(ctx context.Context, command, dir string, check bool, limi
 	stdout := newCapture(s.opts, pass(false))
 	stderr := newCapture(s.opts, pass(true))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	masked := func() {}
+	if s.opts.Mask != nil {
+		out, err := s.opts.Mask(stdout), s.opts.Mask(stderr)
+		cmd.Stdout, cmd.Stderr = out, err
+		masked = func() { out.Close(); err.Close() }
+	}
 
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	exit, err := s.sb.Exec(limited, cmd)
+	masked()
 
 	result := Result{Exit: exit, Code: sandbox.CodeOf(err)}
 	var b strings.Builder
