@@ -23,6 +23,7 @@ var layers = []struct {
 	{"sdk/...", []string{"sdk/..."}, "the public API does not lean on the program"},
 	{"hostfuncs", []string{"sdk/abi", "sdk/sandbox"}, "what a module may do knows no module and no vendor"},
 	{"wasm-providers/...", []string{"sdk/...", "providers/*", "wasm-providers/..."}, "a module is a provider and its kit"},
+	{"runtime/wasm/wasmtest", []string{"sdk/...", "hostfuncs", "runtime/wasm"}, "for tests only"},
 	{"runtime/wasm", []string{"sdk/...", "hostfuncs"}, "it runs modules; what they may do is hostfuncs"},
 	{"providers", []string{"sdk/sandbox", "providers/*"}, "the one table of providers"},
 	{"providers/internal/emulate", []string{"sdk/...", "providers/internal/..."}, "for tests only"},

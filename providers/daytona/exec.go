@@ -41,7 +41,7 @@ type box struct {
 
 // Info tells what the sandbox is.
 func (b *box) Info() sandbox.Info {
-	return sandbox.Info{Provider: "daytona", ID: b.id, Dir: b.dir, Expires: b.expires}
+	return sandbox.Info{Provider: "daytona", ID: b.id, Dir: b.dir, Token: b.token(), Expires: b.expires}
 }
 
 // Close lets go of the sandbox.

@@ -1,0 +1,2 @@
+// Package guesthttp is net/http inside a module: requests leave through the host.
+package guesthttp
