@@ -79,7 +79,9 @@ func TestPrivateAddressesAreNotDialled(t *testing.T) {
 func TestRedirectToAPrivateAddressIsNotDialled(t *testing.T) {
 	hit := false
 	inside := serve(t, func(http.ResponseWriter, *http.Request) { hit = true })
-	front := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inside, http.StatusTemporaryRedirect) })
+	front := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, inside, http.StatusTemporaryRedirect)
+	})
 	// The front has an address that is taken for public, and any host may be led to.
 	at := netip.MustParseAddrPort(strings.TrimPrefix(front, "http://"))
 	first := true
