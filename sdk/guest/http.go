@@ -196,6 +196,17 @@ func Open(ctx context.Context, r Request, f Framing) (*Stream, *Response, error)
 	return s, &Response{Status: head.Status, Header: head.Headers}, nil
 }
 
+// Start begins r, whose body goes on being sent while the module does other
+// things. Its answer is read, or let go, by the Stream's methods.
+func Start(ctx context.Context, r Request) (*Stream, error) {
+	wire, err := r.wire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wire.BodySent = r.From != nil && wire.BodyRef == 0
+	return Begin(ctx, wire, r.From)
+}
+
 // Begin starts a request in the host; with BodySent its body is what body gives.
 func Begin(ctx context.Context, wire abi.HTTPRequest, body io.Reader) (*Stream, error) {
 	data, err := json.Marshal(wire)
