@@ -57,8 +57,10 @@ type Session struct {
 	opts     Options
 	spec     sandbox.Spec
 	lease    Lease
-	baseline workspace.Tree
-	blind    []string // what of the working directory could not be looked at, at the start
+	home     *workspace.Home
+	changed  chan struct{} // told of every call that may have changed files
+	watching chan struct{} // closed when nobody brings changes home on the side any more
+	unwatch  context.CancelFunc
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -143,11 +145,15 @@ func (s *Session) wantedDir(d sandbox.Description) string {
 	return d.Dir
 }
 
-// begin writes the lease of a machine that is about to be asked for.
-func (s *Session) begin(d sandbox.Description) error {
+func newRun() string {
 	var b [6]byte
 	rand.Read(b[:])
-	run := hex.EncodeToString(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// begin writes the lease of a machine that is about to be asked for.
+func (s *Session) begin(d sandbox.Description) error {
+	run := newRun()
 	host, _ := os.Hostname()
 	s.spec.Name = "talkops-" + run
 	s.spec.Labels = map[string]string{"app": "talkops", "run": run}
@@ -230,7 +236,18 @@ func (s *Session) prepare(ctx context.Context) error {
 	if err != nil {
 		return s.fail(ctx, "set up", fmt.Errorf("note what stands in %s: %w", dir, err))
 	}
-	s.baseline, s.blind = l.Tree, l.Blind
+	host, _ := os.Hostname()
+	run := workspace.Run{
+		ID: s.lease.Run, Provider: s.opts.Provider.Describe().Name, Sandbox: s.Sandbox.Info().ID, Project: s.opts.Root,
+		PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Second),
+	}
+	if run.ID == "" {
+		run.ID = "attached-" + newRun()
+	}
+	if s.home, err = workspace.NewHome(filepath.Join(s.opts.WorkDir, run.ID), run, dir, s.opts.Plan, l); err != nil {
+		return s.fail(ctx, "set up", fmt.Errorf("keep the work at home: %w", err))
+	}
+	s.watch()
 	if s.Fresh {
 		// From here on the machine may hold work, whatever becomes of us.
 		s.lease.Unsaved = true
@@ -333,6 +350,11 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 
 // fail ends a session that could not start.
 func (s *Session) fail(ctx context.Context, step string, err error) error {
+	if s.home != nil {
+		s.unwatch()
+		<-s.watching
+		s.home.Remove()
+	}
 	s.Sandbox.Close()
 	if s.Fresh {
 		s.destroy()
@@ -454,59 +476,60 @@ func (s *Session) End() error {
 	return nil
 }
 
-// bringHome writes what changed in the sandbox since it was set up to an archive
-// on this computer.
+// Changed says that a call may have changed files in the sandbox, so that they
+// are brought home soon. It does not wait.
+func (s *Session) Changed() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // that is known already, or there is nothing to bring home
+	}
+}
+
+// watch brings changes home after calls, one time after the other, until the
+// session ends. What fails here is done again at the end.
+func (s *Session) watch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.changed, s.watching, s.unwatch = make(chan struct{}, 1), make(chan struct{}), cancel
+	go func() {
+		defer close(s.watching)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.changed:
+				s.home.Bring(ctx, s.Sandbox, false)
+			}
+		}
+	}()
+}
+
+// Home is where the work of the session is kept on this computer; nil if it needs
+// no bringing home.
+func (s *Session) Home() *workspace.Home { return s.home }
+
+// bringHome brings home what changed in the sandbox since it was set up.
 func (s *Session) bringHome() error {
+	s.unwatch()
+	<-s.watching
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
-	dir := s.Sandbox.Info().Dir
-	after, err := workspace.List(ctx, s.Sandbox, dir, s.opts.Plan, nil)
-	if err != nil {
+	if err := s.home.Bring(ctx, s.Sandbox, true); err != nil {
 		return err
 	}
-	for _, line := range after.Blind {
-		if !slices.Contains(s.blind, line) {
-			return fmt.Errorf("not everything could be looked at: %s", line)
+	for i, l := range s.home.Left {
+		if i == 5 {
+			s.opts.Warn("and %d more stayed in the sandbox", len(s.home.Left)-i)
+			break
 		}
+		s.opts.Warn("%q stayed in the sandbox: %s", l.Name, l.Why)
 	}
-	changes := workspace.Compare(s.baseline, after.Tree)
-	if changes.Empty() {
-		return nil
+	if len(s.home.Changes) == 0 {
+		return s.home.Remove()
 	}
-	run := s.lease.Run
-	if run == "" {
-		run = "attached-" + time.Now().UTC().Format("20060102T150405")
-	}
-	home := filepath.Join(s.opts.WorkDir, run)
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := s.home.Finish(); err != nil {
 		return err
 	}
-	archive := filepath.Join(home, "changes.tar")
-	f, err := os.OpenFile(archive+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	missing, err := changes.Fetch(ctx, s.Sandbox, dir, f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(archive+".part", archive)
-	}
-	if err == nil && len(changes.Deleted) > 0 {
-		err = os.WriteFile(filepath.Join(home, "deleted"), []byte(strings.Join(changes.Deleted, "\x00")+"\x00"), 0o600)
-	}
-	if err != nil {
-		os.Remove(archive + ".part")
-		return err
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d files are missing from %s, the first is %q", len(missing), len(changes.Written), archive, missing[0])
-	}
-	s.opts.Note("changed in the sandbox (%s), saved in %s", changes, home)
+	s.opts.Note("changed in the sandbox (%s), saved in %s", s.home, s.home.Dir)
 	return nil
 }
 

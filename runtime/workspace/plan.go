@@ -45,6 +45,8 @@ type Plan struct {
 	Bytes   int64
 	Skipped map[Reason][]string // names, relative; directories end in "/"
 	Tracked []string            // skipped directories that git tracks
+
+	sent Tree // what stands in the sandbox of it
 }
 
 // A Reason says why something stays at home.
@@ -325,12 +327,21 @@ func inGit(root string) bool {
 	}
 }
 
+// tame keeps git from running what a repository configures.
+var tame = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
+
+func gitEnv() []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_CONFIG_GLOBAL=") && !strings.HasPrefix(kv, "GIT_CONFIG_SYSTEM=")
+	})
+	// A partial clone would fetch what it lacks with a command of its own choice.
+	return append(env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+}
+
 // git runs git so that nothing the repository configures is executed.
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", root}, args...)...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
-	// A partial clone would fetch what it lacks with a command of its own choice.
-	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(tame), append([]string{"-C", root}, args...)...)...)
+	cmd.Env = gitEnv()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

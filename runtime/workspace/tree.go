@@ -101,7 +101,7 @@ func (p *Plan) holds(dir string) bool {
 // sumScript prints for its arguments their number, each of them, and what the
 // best tool for checksums says of them all, every part ended by NUL. It starts
 // one process for as many files as a command line holds.
-const sumScript = `printf "s%%d\0" $#; printf "%%s\0" "$@"
+const sumScript = `printf "s%d\0" $#; printf "%s\0" "$@"
 if command -v sha256sum >/dev/null; then printf "sha256\0"; sha256sum "$@" 2>/dev/null; else printf "cksum\0"; cksum "$@" 2>/dev/null; fi
 printf "\0"`
 
@@ -150,6 +150,11 @@ type Listing struct {
 // histories of a home directory. With known, an earlier Tree of the same place,
 // only the content of files that changed since is read.
 func List(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan, known Tree) (*Listing, error) {
+	return listBut(ctx, sb, dir, leftOut(sent), known)
+}
+
+// listBut is List with the tests of find for what is left out.
+func listBut(ctx context.Context, sb sandbox.Sandbox, dir, but string, known Tree) (*Listing, error) {
 	var unknown func(string, *Entry) bool
 	if known != nil {
 		unknown = func(name string, e *Entry) bool {
@@ -161,7 +166,7 @@ func List(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan, known
 			return true
 		}
 	}
-	return list(ctx, sb, dir, leftOut(sent)+` -prune -o ! -path .`, unknown)
+	return list(ctx, sb, dir, but+` -prune -o ! -path .`, unknown)
 }
 
 // list reads the content of files for which read says so, or of all.
@@ -170,7 +175,7 @@ func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string, read func(
 	if read != nil {
 		all = ""
 	}
-	script := fmt.Sprintf(listScript, tests, fmt.Sprintf(sumScript))
+	script := fmt.Sprintf(listScript, tests, sumScript)
 	out, stderr, exit, err := gather(ctx, sb, "/bin/sh", "-c", script, "sh", dir, all)
 	if err != nil {
 		return nil, err
@@ -211,7 +216,7 @@ func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string, read func(
 
 // sum fills in the checksums of the named files of a tree.
 func sum(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, tree Tree) error {
-	script := `cd -- "$1" && shift || exit 91; ` + fmt.Sprintf(sumScript)
+	script := `cd -- "$1" && shift || exit 91; ` + sumScript
 	for len(names) > 0 {
 		args := []string{"/bin/sh", "-c", script, "sh", dir}
 		n := 0

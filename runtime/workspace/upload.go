@@ -3,6 +3,7 @@ package workspace
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,9 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 	defer root.Close()
 	tw := tar.NewWriter(w)
 	files, sent := 0, int64(0)
+	if p.sent == nil {
+		p.sent = Tree{}
+	}
 	for _, item := range p.Items {
 		if keep != nil && keep(item.Name) {
 			continue
@@ -51,17 +55,20 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 		switch {
 		case item.Mode.IsDir():
 			h.Typeflag, h.Name = tar.TypeDir, item.Name+"/"
+			p.sent[item.Name] = Entry{Kind: Dir, Mode: item.Mode.Perm()}
 			if err := tw.WriteHeader(h); err != nil {
 				return err
 			}
 			continue
 		case item.Link != "":
 			h.Typeflag, h.Linkname = tar.TypeSymlink, item.Link
+			p.sent[item.Name] = Entry{Kind: Link, Target: item.Link}
 			if err := tw.WriteHeader(h); err != nil {
 				return err
 			}
 		default:
-			err := writeFile(tw, root, h, item)
+			sum := sha256.New()
+			err := writeFile(tw, root, h, item, sum)
 			if errors.Is(err, fs.ErrNotExist) {
 				p.Skipped[Unreadable] = append(p.Skipped[Unreadable], item.Name) // it went meanwhile
 				continue
@@ -69,6 +76,7 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 			if err != nil {
 				return fmt.Errorf("%s: %w", item.Name, err)
 			}
+			p.sent[item.Name] = Entry{Kind: File, Mode: item.Mode.Perm(), Size: h.Size, Sum: fmt.Sprintf("sha256:%x", sum.Sum(nil))}
 		}
 		files++
 		sent += item.Size
@@ -79,7 +87,7 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 	return tw.Close()
 }
 
-func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
+func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item, sum io.Writer) error {
 	// A pipe put in its place meanwhile would be waited for.
 	f, err := root.OpenFile(filepath.FromSlash(item.Name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -97,7 +105,7 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item) error {
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.Copy(tw, io.LimitReader(f, h.Size))
+	n, err := io.Copy(io.MultiWriter(tw, sum), io.LimitReader(f, h.Size))
 	for zeros := make([]byte, 4096); err == nil && n < h.Size; { // it became shorter meanwhile
 		var w int
 		w, err = tw.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
@@ -134,6 +142,7 @@ func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (sa
 		case !exists:
 		case p.sameThere(item, e):
 			same[item.Name] = true
+			p.sentAlready(item)
 		default:
 			differ[item.Name] = true
 		}
@@ -153,6 +162,26 @@ func (p *Plan) sameThere(item Item, e Entry) bool {
 	}
 	here, err := localSum(filepath.Join(p.Root, filepath.FromSlash(item.Name)), e.Sum)
 	return err == nil && here == e.Sum
+}
+
+// sentAlready notes an item that stands in the sandbox as it is here.
+func (p *Plan) sentAlready(item Item) {
+	if p.sent == nil {
+		p.sent = Tree{}
+	}
+	e := Entry{Kind: File, Mode: item.Mode.Perm(), Size: item.Size}
+	switch {
+	case item.Mode.IsDir():
+		e = Entry{Kind: Dir, Mode: item.Mode.Perm()}
+	case item.Link != "":
+		e = Entry{Kind: Link, Target: item.Link}
+	default:
+		var err error
+		if e.Sum, err = localSum(filepath.Join(p.Root, filepath.FromSlash(item.Name)), "sha256:"); err != nil {
+			return
+		}
+	}
+	p.sent[item.Name] = e
 }
 
 // Below joins a start directory below the root with the sandbox's directory.

@@ -3,7 +3,6 @@
 package workspace
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"io"
@@ -22,7 +21,7 @@ import (
 
 // lay writes a tree: names ending in "/" are directories, values that begin with
 // "->" are links.
-func lay(t *testing.T, files map[string]string) string {
+func lay(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, content := range files {
@@ -163,6 +162,10 @@ func TestUploadAndWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h, err := NewHome(filepath.Join(t.TempDir(), "run"), Run{Project: root}, box, p, before)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if same, differ, err := p.Existing(t.Context(), sb, box); err != nil || len(same) != 7 || len(differ) != 0 {
 		t.Errorf("after an upload: same %v, differ %v, %v", same, differ, err)
 	}
@@ -180,22 +183,17 @@ name"; echo z > 'back\nslash'`
 	if want := []string{`back\nslash`, "build/deep/f", "dist\nx", "link", "odd\nname", "run.sh"}; !slices.Equal(c.Written, want) || !slices.Equal(c.Deleted, []string{"it's"}) || !slices.Equal(c.Dirs, []string{"build", "build/deep"}) {
 		t.Errorf("written %q, deleted %q", c.Written, c.Deleted)
 	}
-	var b bytes.Buffer
-	if missing, err := c.Fetch(t.Context(), sb, box, &b); err != nil || len(missing) > 0 {
-		t.Fatal(missing, err)
+	if err := h.Bring(t.Context(), sb, true); err != nil || len(h.Left) > 0 {
+		t.Fatal(h.Left, err)
 	}
-	got := map[string]string{}
-	for tr := tar.NewReader(&b); ; {
-		h, err := tr.Next()
-		if err != nil {
-			break
-		}
-		data, _ := io.ReadAll(tr)
-		got[strings.TrimPrefix(h.Name, "./")] = string(data) + h.Linkname
+	if got, want := h.String(), "6 written, 1 deleted"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
-	if len(got) != 6 || got["odd\nname"] != "xy\n" || got["link"] != "run.sh" {
-		t.Errorf("archive holds %q", got)
+	if out, err := h.Apply(root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+		t.Fatal(out, err)
 	}
+	os.RemoveAll(filepath.Join(box, ".git"))
+	sameTrees(t, root, box)
 }
 
 func TestWhatStandsInAnAttachedSandboxIsLeftAlone(t *testing.T) {
@@ -268,31 +266,22 @@ func TestAListThatWasCutIsNoList(t *testing.T) {
 	}
 }
 
-func TestManyChangesComeInOneArchive(t *testing.T) {
+func TestManyChangesComeHome(t *testing.T) {
 	box := t.TempDir()
-	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: box, Env: map[string]string{"PATH": os.Getenv("PATH")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c Changes
+	sb := boxAt(t, box, os.Getenv("PATH"))
+	h := homeOf(t, sb, t.TempDir(), box, nil)
 	for i := range 1000 {
 		name := strings.Repeat("n", 80) + string(rune('a'+i%26)) + strings.Repeat("x", i/26)
-		os.WriteFile(filepath.Join(box, name), []byte("x"), 0o644)
-		c.Written = append(c.Written, name)
+		os.WriteFile(filepath.Join(box, name), []byte(name), 0o644)
 	}
-	var b bytes.Buffer
-	if missing, err := c.Fetch(t.Context(), sb, box, &b); err != nil || len(missing) > 0 {
-		t.Fatal(missing, err)
+	if err := h.Bring(t.Context(), sb, true); err != nil || len(h.Changes) != 1000 {
+		t.Fatal(len(h.Changes), err)
 	}
-	n := 0
-	for tr := tar.NewReader(&b); ; n++ {
-		if _, err := tr.Next(); err != nil {
-			break
-		}
+	to := t.TempDir()
+	if _, err := h.Pull(to, h.Changes); err != nil {
+		t.Fatal(err)
 	}
-	if n != 1000 {
-		t.Errorf("%d files in the archive, want 1000", n)
-	}
+	sameTrees(t, to, box)
 }
 
 func TestSumIsThatOfTheTools(t *testing.T) {
