@@ -34,6 +34,7 @@ var layers = []struct {
 	{"providers/*/*", []string{"sdk/...", "providers/..."}, "an emulator may use its provider's wire types"},
 	{"providers/*/*/...", []string{"sdk/...", "providers/..."}, "an emulator's programs"},
 	{"runtime/approval", []string{"runtime/tool", "sdk/sandbox"}, "a request for approval says what the tool would do"},
+	{"runtime/plan", []string{"runtime/approval", "runtime/tool", "sdk/sandbox"}, "it looks through the contract alone"},
 	{"runtime/config", []string{"sdk/sandbox"}, "a leaf"},
 	{"runtime/term", nil, "a leaf"},
 	{"runtime/trust", nil, "a leaf: what is trusted is decided by bytes alone"},

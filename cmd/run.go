@@ -18,6 +18,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/plan"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
@@ -169,7 +170,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 				Mask: a.redact.Writer,
 			}), lookups...)),
-			Approver: policy,
+			Approver: policy, Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: policy},
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,

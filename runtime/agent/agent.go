@@ -34,6 +34,7 @@ type Agent struct {
 	Tools      []tool.Tool
 	Approver   approval.Approver // nil refuses every call
 	Place      approval.Place    // where the tools work
+	Previewer  Previewer         // may be nil
 	System     string            // see the function System
 	MaxTurns   int               // answers of the model in one Run; 0 is no limit
 	MaxCostUSD float64           // of all Runs; 0 is no limit; models without a price cost nothing
@@ -44,6 +45,16 @@ type Agent struct {
 	History []model.Message
 
 	spent float64
+}
+
+// A Previewer says what commands that act on infrastructure would change. It only
+// looks.
+type Previewer interface {
+	// Preview returns nil for a call that is no such command.
+	Preview(ctx context.Context, what tool.Plan) *approval.Change
+
+	// Same returns an error if what would run now is not what was shown.
+	Same(ctx context.Context, shown *approval.Change) error
 }
 
 // An Outcome is what a Run came to. It is filled as far as the run went, also
@@ -97,6 +108,8 @@ type Refusal struct {
 	Hint    string        `json:"hint,omitempty"`
 	Person  bool          `json:"needs_person"`            // only because nobody could be asked
 	Later   bool          `json:"allowed_later,omitempty"` // the same action was allowed afterwards
+
+	Change *approval.Change `json:"change,omitempty"` // what it would have changed
 }
 
 // NeedsPerson reports whether something was left undone that a person would have

@@ -104,7 +104,8 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 		fail(sandbox.CodeOf(err), fmt.Sprintf("Not run: %s (%s)", err, sandbox.CodeOf(err)))
 		return nil
 	}
-	decision, err := r.approve(ctx, c, plan, result)
+	change := r.preview(ctx, plan)
+	decision, err := r.approve(ctx, c, plan, change, result)
 	if err != nil || !decision.Allow {
 		return err
 	}
@@ -115,10 +116,17 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 			return nil
 		}
 		plan.Command = decision.Command
+		change = r.preview(ctx, plan)
+	}
+	if change != nil {
+		if err := r.Previewer.Same(ctx, change); err != nil {
+			fail(sandbox.CodeNoMatch, fmt.Sprintf("Not run: %v. Make the plan again, look at it, and apply that.", err))
+			return nil
+		}
 	}
 	at := r.place(plan)
 	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query,
-		Provider: at.Provider, Machine: at.ID, Tier: decision.Tier, Why: decision.Reason})
+		Provider: at.Provider, Machine: at.ID, Tier: decision.Tier, Why: decision.Reason, Change: change})
 	start := time.Now()
 	got, err := t.Run(ctx, input, func(o tool.Output) {
 		r.emit(CallOutput{ID: c.ID, Stderr: o.Stderr, Data: string(o.Data)})
@@ -142,12 +150,20 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	return nil
 }
 
+// preview says what a command that acts on infrastructure would change.
+func (r *run) preview(ctx context.Context, plan tool.Plan) *approval.Change {
+	if r.Previewer == nil || plan.Effect != tool.Runs {
+		return nil
+	}
+	return r.Previewer.Preview(ctx, plan)
+}
+
 // approve asks whether a planned call may run, and keeps account of refusals.
-func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result *model.Result) (approval.Decision, error) {
+func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, change *approval.Change, result *model.Result) (approval.Decision, error) {
 	decision := approval.Decision{Kind: approval.ByPolicy, Reason: "nothing here may approve it"}
 	if r.Approver != nil {
 		var err error
-		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan)})
+		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan), Change: change})
 		if err != nil {
 			return decision, fmt.Errorf("approve %s: %w", c.Name, err)
 		}
@@ -155,7 +171,7 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, result 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
-		Reason: decision.Reason, Hint: decision.Hint, Person: decision.Person()}
+		Reason: decision.Reason, Hint: decision.Hint, Person: decision.Person(), Change: change}
 	if decision.Allow {
 		r.ran++
 		for i, old := range r.out.Refused {

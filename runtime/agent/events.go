@@ -49,6 +49,8 @@ type CallStarted struct {
 	Machine  string        `json:"machine,omitempty"`
 	Tier     approval.Tier `json:"tier,omitempty"`
 	Why      string        `json:"why,omitempty"`
+
+	Change *approval.Change `json:"change,omitempty"` // what a command that acts on infrastructure changes
 }
 
 // CallOutput is a piece of a running command's output.

@@ -22,6 +22,10 @@ type Request struct {
 	Tool  string    // "execute"
 	Plan  tool.Plan // what it would do
 	Place Place
+
+	// Change is what a command that acts on infrastructure would change; nil for
+	// every other call.
+	Change *Change
 }
 
 // A Kind says why a call was refused.

@@ -83,6 +83,9 @@ func (p *Printer) Event(e agent.Event) {
 			what, where = cmp.Or(e.Query, e.URL), "this computer"
 		}
 		p.line("→ %s [%s] %s", e.Tool, where, p.one(what, 120))
+		if e.Change != nil {
+			p.line("  %s", p.one(e.Change.String(), 600))
+		}
 	case agent.CallDone:
 		switch {
 		case e.Code != "":
@@ -92,6 +95,9 @@ func (p *Printer) Event(e agent.Event) {
 		}
 	case agent.Refused:
 		p.say("✗ refused %s %s: %s", e.Tool, p.one(cmp.Or(e.Command, e.Path, e.Query, e.URL), 120), p.one(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
+		if e.Change != nil {
+			p.say("  %s", p.one(e.Change.String(), 600))
+		}
 	case rubric.Started:
 		p.line("grading %d/%d", e.Grading, e.Of)
 	case rubric.Ended:

@@ -88,6 +88,9 @@ func (r Result) Summary(w io.Writer) error {
 	}
 	for _, refused := range r.Refused {
 		fmt.Fprintf(&b, "- not allowed: %s %s – %s\n", refused.Tool, cell(cmp.Or(refused.Command, refused.Path, refused.Query, refused.URL)), cell(refused.Reason))
+		if refused.Change != nil {
+			fmt.Fprintf(&b, "  %s\n", cell(refused.Change.String()))
+		}
 	}
 	for _, text := range r.Errors {
 		fmt.Fprintf(&b, "- %s\n", cell(text))
