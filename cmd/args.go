@@ -10,7 +10,7 @@ import (
 
 // valueFlags are the flags, beside those of the settings, whose next argument is
 // their value.
-var valueFlags = []string{"-p", "--prompt", "--record", "--replay", "--rubric", "--junit", "--timeout", "--cwd"}
+var valueFlags = []string{"-p", "--prompt", "-m", "--message", "--record", "--replay", "--rubric", "--junit", "--timeout", "--cwd"}
 
 // joinSandbox makes the optional value of --sandbox plain before the flags are
 // parsed: `--sandbox modal` becomes `--sandbox=modal`, and a bare `--sandbox` is

@@ -32,7 +32,7 @@ var errRunTimeout = errors.New("the time limit of the run is reached")
 
 // runFlags are the flags of a headless run that are not settings.
 type runFlags struct {
-	prompt          string
+	prompt, message string
 	record, replay  string
 	rubric, junit   string
 	quiet, noStream bool
@@ -55,6 +55,7 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
 	fs.StringVar(&f.rubric, "rubric", "", "grade the work by these criteria, or by those in @FILE, and go on until they are met")
 	flags.declare(fs, "rubric-max-iterations", "rubric-model")
+	fs.StringVarP(&f.message, "message", "m", "", "open the chat window and say this first")
 	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		f.promptGiven, f.rubricGiven = c.Flags().Changed("prompt"), c.Flags().Changed("rubric")
@@ -69,6 +70,15 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 		cfg, err := a.loadFor(c, flags)
 		if err != nil {
 			return err
+		}
+		if f.message != "" && f.promptGiven {
+			return &usageError{"--message opens the chat window and --prompt does without: choose one"}
+		}
+		if !f.promptGiven && a.canChat() {
+			return a.chat(c.Context(), cfg, f)
+		}
+		if f.message != "" {
+			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p"}
 		}
 		return a.headless(c.Context(), cfg, f)
 	}

@@ -1,0 +1,406 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// A desk is a session without a model: each prompt runs the next of its turns.
+type desk struct {
+	mu     sync.Mutex
+	mode   approval.Mode
+	place  approval.Place
+	turns  []func(ctx context.Context, emit func(agent.Event)) error
+	said   []string
+	shells []string
+}
+
+func (d *desk) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
+	d.mu.Lock()
+	d.said = append(d.said, text)
+	var turn func(context.Context, func(agent.Event)) error
+	if len(d.turns) > 0 {
+		turn, d.turns = d.turns[0], d.turns[1:]
+	}
+	d.mu.Unlock()
+	if turn == nil {
+		emit(agent.Text{Text: "You said " + text})
+		emit(agent.Answered{})
+		return agent.Outcome{}, nil
+	}
+	return agent.Outcome{}, turn(ctx, emit)
+}
+
+func (d *desk) Shell(_ context.Context, command string, emit func(agent.Event)) error {
+	d.shells = append(d.shells, command)
+	return nil
+}
+
+func (d *desk) Command(_ context.Context, name, args string) (string, bool, error) {
+	if name == "config" {
+		return "config " + args, true, nil
+	}
+	return "", false, nil
+}
+func (d *desk) Mode() approval.Mode     { return d.mode }
+func (d *desk) SetMode(m approval.Mode) { d.mode = m }
+func (d *desk) Status() Status {
+	return Status{Place: d.place, Title: "Acme", Model: model.Info{Provider: "p", Name: "m", Window: 200_000}, Usage: model.Usage{Input: 50_000}, CostUSD: 0.5, Expires: time.Now().Add(90 * time.Minute)}
+}
+
+// A bench runs a view without a terminal: commands run, their messages come back,
+// and what is printed is kept.
+type bench struct {
+	t       *testing.T
+	v       *view
+	msgs    chan tea.Msg
+	printed []string
+	quit    bool
+}
+
+func open(t *testing.T, d *desk) *bench {
+	b := &bench{t: t, msgs: make(chan tea.Msg, 1000)}
+	b.v = newView(t.Context(), &Window{Session: d, Plain: true, Commands: []Command{{"config", "settings"}}})
+	b.v.send = func(m tea.Msg) { b.msgs <- m }
+	b.run(b.v.Init())
+	b.update(tea.WindowSizeMsg{Width: 60, Height: 20})
+	return b
+}
+
+// run executes a command as the library does: what it holds side by side or in turn.
+func (b *bench) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	go func() { b.dispatch(cmd()) }()
+}
+
+func (b *bench) dispatch(msg tea.Msg) {
+	if msg == nil {
+		return
+	}
+	b.msgs <- msg
+}
+
+func (b *bench) update(msg tea.Msg) {
+	switch m := msg.(type) {
+	case tea.BatchMsg:
+		for _, c := range m {
+			b.run(c)
+		}
+		return
+	case tea.QuitMsg:
+		b.quit = true
+		return
+	case printedMsg, tickMsg:
+	}
+	if cmds, ok := sequence(msg); ok {
+		go func() {
+			for _, c := range cmds {
+				if c != nil {
+					b.dispatch(c())
+				}
+			}
+		}()
+		return
+	}
+	if text, ok := printed(msg); ok {
+		b.printed = append(b.printed, ansi.Strip(text))
+		return
+	}
+	_, cmd := b.v.Update(msg)
+	b.run(cmd)
+}
+
+// until lets messages come until ok holds.
+func (b *bench) until(what string, ok func() bool) {
+	b.t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !ok() {
+		select {
+		case m := <-b.msgs:
+			b.update(m)
+		case <-deadline:
+			b.t.Fatalf("never: %s\nprinted %q\nview:\n%s", what, b.printed, b.view())
+		}
+	}
+}
+
+func (b *bench) view() string { return ansi.Strip(b.v.View().Content) }
+
+func (b *bench) all() string { return strings.Join(b.printed, "\n") }
+
+func (b *bench) press(keys ...string) {
+	for _, k := range keys {
+		b.update(key(k))
+	}
+}
+
+func (b *bench) typed(text string) {
+	for _, r := range text {
+		b.update(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+}
+
+func key(name string) tea.KeyPressMsg {
+	switch name {
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
+	case "esc":
+		return tea.KeyPressMsg{Code: tea.KeyEscape}
+	case "up":
+		return tea.KeyPressMsg{Code: tea.KeyUp}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "shift+tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	case "alt+enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}
+	case "ctrl+c":
+		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	}
+	r := []rune(name)[0]
+	return tea.KeyPressMsg{Code: r, Text: name}
+}
+
+func TestATurn(t *testing.T) {
+	d := &desk{mode: approval.Manual, place: approval.Place{Provider: "acme", ID: "box-1"}}
+	d.turns = append(d.turns, func(_ context.Context, emit func(agent.Event)) error {
+		emit(agent.Text{Text: "I will\x1b[2J look."})
+		emit(agent.Step{})
+		emit(agent.CallStarted{ID: "1", Tool: "execute", Command: "make test", Provider: "acme", Machine: "box-1"})
+		for i := range 9 {
+			emit(agent.CallOutput{ID: "1", Data: strings.Repeat("x", i) + "\x1b]0;title\x07\n"})
+		}
+		emit(agent.CallDone{ID: "1", Tool: "execute", Exit: 2, Took: time.Second})
+		emit(agent.Text{Text: "It fails."})
+		emit(agent.Answered{})
+		return nil
+	})
+	b := open(t, d)
+	b.typed("try it")
+	b.press("enter")
+	b.until("the turn ends", func() bool { return !b.v.working && strings.Contains(b.all(), "It fails.") })
+	got := b.all()
+	order := []string{"› try it", "I will look.", "✗ execute [acme] make test exit 2 1.0s", "3 lines above", "xxxxxxxx", "It fails."}
+	at := 0
+	for _, want := range order {
+		i := strings.Index(got[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not printed, or not in its place:\n%s", want, got)
+		}
+		at += i
+	}
+	if strings.ContainsAny(got, "\x1b\x07") {
+		t.Errorf("the terminal could be driven: %q", got)
+	}
+	view := b.view()
+	for _, want := range []string{" ACME box-1 ", "mode manual", "p:m", "50k/200k", "$0.50"} {
+		if !strings.Contains(view, want) {
+			t.Errorf("the view lacks %q:\n%s", want, view)
+		}
+	}
+	for _, line := range strings.Split(view, "\n") {
+		if ansi.StringWidth(line) > 60 {
+			t.Errorf("a line is wider than the window: %q", line)
+		}
+	}
+}
+
+func TestThisComputerIsUnmistakable(t *testing.T) {
+	b := open(t, &desk{mode: approval.Manual, place: approval.Place{Host: true}})
+	if !strings.Contains(b.view(), " THIS COMPUTER ") {
+		t.Errorf("view:\n%s", b.view())
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	q := approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "make\x1b[31m all"}, Place: approval.Place{Host: true}},
+		Why:     approval.Decision{Tier: approval.T3, Reason: "runs code that was not read"},
+		Offers:  []approval.Choice{approval.Once, approval.Session, approval.Always, approval.Refuse}, Rule: "make all",
+	}
+	for _, row := range []struct {
+		name string
+		keys func(b *bench)
+		want approval.Answer
+	}{
+		{"once", func(b *bench) { b.press("y") }, approval.Answer{Choice: approval.Once}},
+		{"session", func(b *bench) { b.press("s") }, approval.Answer{Choice: approval.Session}},
+		{"always", func(b *bench) { b.press("a") }, approval.Answer{Choice: approval.Always}},
+		{"no", func(b *bench) { b.press("esc") }, approval.Answer{Choice: approval.Refuse}},
+		{"no, with a reason", func(b *bench) { b.press("n"); b.typed("not now"); b.press("enter") }, approval.Answer{Choice: approval.Refuse, Reason: "not now"}},
+		{"edited", func(b *bench) { b.press("e"); b.typed(" -n"); b.press("enter") }, approval.Answer{Choice: approval.Once, Command: "make all -n"}},
+		{"other keys do nothing", func(b *bench) { b.press("x", "enter", "q"); b.press("y") }, approval.Answer{Choice: approval.Once}},
+		{"editing taken back", func(b *bench) { b.press("e", "esc", "y") }, approval.Answer{Choice: approval.Once}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := open(t, &desk{place: q.Place})
+			b.typed("half a prompt")
+			reply := make(chan approval.Answer, 1)
+			b.update(askMsg{q, reply})
+			view := b.view()
+			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "y once", "a always: make all", "e edit"} {
+				if !strings.Contains(view, want) {
+					t.Errorf("the card lacks %q:\n%s", want, view)
+				}
+			}
+			row.keys(b)
+			select {
+			case got := <-reply:
+				if got != row.want {
+					t.Errorf("got %+v, want %+v", got, row.want)
+				}
+			default:
+				t.Fatal("no answer")
+			}
+			if got := b.v.input.Value(); got != "half a prompt" {
+				t.Errorf("what was typed before is now %q", got)
+			}
+		})
+	}
+}
+
+func TestInterrupting(t *testing.T) {
+	d := &desk{}
+	ended := make(chan struct{})
+	d.turns = append(d.turns, func(ctx context.Context, emit func(agent.Event)) error {
+		emit(agent.Text{Text: "A beginning"})
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	})
+	b := open(t, d)
+	b.typed("go")
+	b.press("enter")
+	b.until("text arrives", func() bool { return strings.Contains(b.view(), "A beginning") })
+	b.typed("and then")
+	b.press("enter") // typed ahead
+	if !strings.Contains(b.view(), "queued: and then") {
+		t.Errorf("the queue is not shown:\n%s", b.view())
+	}
+	b.press("esc")
+	b.until("it stops", func() bool { return !b.v.working && strings.Contains(b.all(), "Interrupted.") })
+	<-ended
+	if got := b.all(); strings.Index(got, "A beginning") > strings.Index(got, "Interrupted.") {
+		t.Errorf("out of order:\n%s", got)
+	}
+	if got := b.v.input.Value(); !strings.Contains(got, "and then") {
+		t.Errorf("what was typed ahead is lost: %q", got)
+	}
+}
+
+func TestTypedAheadComesNext(t *testing.T) {
+	d := &desk{}
+	release := make(chan struct{})
+	d.turns = append(d.turns, func(context.Context, func(agent.Event)) error { <-release; return nil })
+	b := open(t, d)
+	b.typed("one")
+	b.press("enter")
+	b.typed("two")
+	b.press("enter")
+	close(release)
+	b.until("both are said", func() bool { return strings.Contains(b.all(), "You said two") })
+}
+
+func TestInput(t *testing.T) {
+	d := &desk{mode: approval.Plan}
+	b := open(t, d)
+	b.typed("first")
+	b.press("alt+enter")
+	b.typed(`second\`)
+	b.press("enter")
+	b.typed("third")
+	b.press("enter")
+	b.until("it is said", func() bool { return strings.Contains(b.all(), "You said first") })
+	if d.said[0] != "first\nsecond\nthird" {
+		t.Errorf("said %q", d.said[0])
+	}
+	b.press("up")
+	if got := b.v.input.Value(); got != d.said[0] {
+		t.Errorf("history gives %q", got)
+	}
+	b.v.input.Reset()
+	for _, want := range []approval.Mode{approval.Manual, approval.Smart, approval.Plan} { // never yolo
+		b.press("shift+tab")
+		if d.mode != want {
+			t.Errorf("mode %s, want %s", d.mode, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"/help": "/mode", "/mode yolo": "mode yolo", "/mode wild": "there is no mode", "/config show": "config show", "/nothing": "there is no command /nothing", "!!ls": "way to this computer's shell",
+	} {
+		b.typed(line)
+		b.press("enter")
+		b.until(line, func() bool { return strings.Contains(b.all(), want) })
+	}
+	b.typed("!make test")
+	b.press("enter")
+	b.until("the command is run", func() bool { return len(d.shells) == 1 && !b.v.working })
+	b.typed("/con")
+	b.press("tab")
+	if got := b.v.input.Value(); got != "/config " {
+		t.Errorf("completed to %q", got)
+	}
+}
+
+func TestLeaving(t *testing.T) {
+	d := &desk{}
+	d.turns = append(d.turns, func(ctx context.Context, _ func(agent.Event)) error { <-ctx.Done(); return errors.New("ended") })
+	b := open(t, d)
+	b.typed("go")
+	b.press("enter")
+	b.press("ctrl+c")
+	if b.quit {
+		t.Error("one Ctrl+C leaves")
+	}
+	b.press("ctrl+c")
+	b.until("it leaves when the work has stopped", func() bool { return b.quit })
+	if b.v.working {
+		t.Error("it left work behind")
+	}
+	b = open(t, d)
+	b.typed("/exit")
+	b.press("enter")
+	b.until("it leaves", func() bool { return b.quit })
+}
+
+func TestLongTextGoesToTheScrollback(t *testing.T) {
+	d := &desk{}
+	var text strings.Builder
+	for i := range 200 {
+		text.WriteString(strings.Repeat("word ", i%20) + "\n")
+	}
+	d.turns = append(d.turns, func(_ context.Context, emit func(agent.Event)) error {
+		for chunk := range strings.SplitSeq(text.String(), " ") {
+			emit(agent.Text{Text: chunk + " "})
+		}
+		emit(agent.Answered{})
+		return nil
+	})
+	b := open(t, d)
+	b.typed("go")
+	b.press("enter")
+	highest := 0
+	b.until("all is printed", func() bool {
+		highest = max(highest, strings.Count(b.view(), "\n"))
+		return !b.v.working && len(b.v.out) == 0 && !b.v.printing
+	})
+	if got, want := strings.Count(b.all(), "word"), strings.Count(text.String(), "word"); got != want {
+		t.Errorf("%d words are printed, want %d", got, want)
+	}
+	if highest >= 20 {
+		t.Errorf("the live part has %d lines in a window of 20", highest)
+	}
+}
