@@ -193,6 +193,20 @@ type Provider struct {
 	Backend    string // path of a .wasm file; empty for a built-in provider's own options
 	WorkingDir string
 	Options    map[string]any
+
+	SHA256     string      // what the module's bytes must be
+	AllowHosts []string    // where it may connect
+	AllowPaths []AllowPath // folders of this computer it may use
+	Env        []string    // variables it may be given
+	MemoryMB   int         // 0: the default
+	Project    bool        // Backend comes from the project's file
+	Where      string      // where Backend stands
+}
+
+// An AllowPath grants a module a folder under a name.
+type AllowPath struct {
+	Name, Path string
+	Write      bool
 }
 
 // Load resolves all settings. The error is an *Error.
@@ -437,14 +451,16 @@ func fromFile(k Key, f *file, layer Layer) (layered, bool, error) {
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // providerKeys are the keys of a [sandboxes.providers.<name>] table.
-var providerKeys = []string{"backend", "working_dir", "options"}
+var providerKeys = []string{"backend", "working_dir", "options", "sha256"}
+
+// grantKeys are those that say what a module may touch: the user's own.
+var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
 
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
 	"sandboxes.warm", "sandboxes.export", "approval.model", "hooks", "mcp", "ui",
-	"sandboxes.providers.*.sha256", "sandboxes.providers.*.allow_hosts", "sandboxes.providers.*.allow_paths",
-	"sandboxes.providers.*.limits", "sandboxes.providers.*.env", "sandboxes.providers.*.memory_mb",
+	"sandboxes.providers.*.limits",
 }
 
 // laterFeature returns which of those a key belongs to, or "".
@@ -509,7 +525,7 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 				}
 				continue
 			}
-			if slices.Contains(providerKeys, parts[3]) {
+			if slices.Contains(providerKeys, parts[3]) || slices.Contains(grantKeys, parts[3]) {
 				continue
 			}
 		case len(parts) >= 3 && parts[0] == "model" && parts[1] == "providers":

@@ -524,8 +524,6 @@ func TestSettingsToComeAreOneLine(t *testing.T) {
 warm = true
 export = "patch"
 [sandboxes.providers.acme]
-sha256 = "00"
-allow_hosts = ["example.com"]
 limits = { time = "1m" }
 [approval]
 model = "a:b"
@@ -540,8 +538,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 9 {
-		t.Errorf("%d warnings, want 9:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 7 {
+		t.Errorf("%d warnings, want 7:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {
@@ -679,5 +677,26 @@ func TestSchemaKnowsEverySetting(t *testing.T) {
 	}
 	if s := find("run.max_turns"); s["minimum"] != 1.0 || s["default"] != 50.0 || s["type"] != "integer" {
 		t.Errorf("run.max_turns: %v", s)
+	}
+}
+
+// What a module may touch is the user's to say; a project can only pin it.
+func TestGrantsComeFromTheUserAlone(t *testing.T) {
+	w := newWorld(t)
+	sum := strings.Repeat("ab", 32)
+	w.user("[sandboxes.providers.acme]\nbackend = \"acme.wasm\"\nallow_hosts = [\"api.acme.example\"]\nenv = [\"ACME_API_KEY\"]\nmemory_mb = 32\nallow_paths = [{ name = \"a\", path = \"~/acme\" }]\n")
+	w.projectFile("[sandboxes.providers.acme]\nsha256 = \"" + sum + "\"\nallow_hosts = [\"evil.example\"]\nenv = [\"HOME\"]\nmemory_mb = 1024\nallow_paths = [{ name = \"b\", path = \"/\", mode = \"rw\" }]\n")
+	w.src.Trust = Trusted
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.Providers["acme"]
+	if p.SHA256 != sum || p.Project || !slices.Equal(p.AllowHosts, []string{"api.acme.example"}) || !slices.Equal(p.Env, []string{"ACME_API_KEY"}) ||
+		p.MemoryMB != 32 || len(p.AllowPaths) != 1 || p.AllowPaths[0].Write || !strings.HasSuffix(p.AllowPaths[0].Path, "acme") {
+		t.Errorf("got %+v", p)
+	}
+	if n := strings.Count(strings.Join(c.Warnings, "\n"), "is yours to set, not a project's; ignored"); n != 4 {
+		t.Errorf("%d warnings, want 4:\n%s", n, strings.Join(c.Warnings, "\n"))
 	}
 }

@@ -132,6 +132,10 @@ func TableKeys() []Key {
 	return []Key{
 		{Name: "sandbox.providers.<name>.backend", Paths: []string{"sandboxes.providers.<name>.backend"}, Scope: ScopeTrust, Help: "the .wasm file of a provider of your own"},
 		{Name: "sandbox.providers.<name>.working_dir", Paths: []string{"sandboxes.providers.<name>.working_dir"}, Scope: ScopeTrust, Help: "working directory in that provider's sandboxes"},
+		{Name: "sandbox.providers.<name>.sha256", Paths: []string{"sandboxes.providers.<name>.sha256"}, Scope: ScopeTrust, Help: "what that file's bytes must be"},
+		{Name: "sandbox.providers.<name>.allow_hosts", Paths: []string{"sandboxes.providers.<name>.allow_hosts"}, Kind: List, Scope: ScopeUser, Help: "hosts that module may reach"},
+		{Name: "sandbox.providers.<name>.env", Paths: []string{"sandboxes.providers.<name>.env"}, Kind: List, Scope: ScopeUser, Help: "variables that module may be given"},
+		{Name: "sandbox.providers.<name>.memory_mb", Paths: []string{"sandboxes.providers.<name>.memory_mb"}, Kind: Int, Min: 1, Max: 1024, Scope: ScopeUser, Help: "memory of that module; 64 if not set"},
 		{Name: "model.providers.<name>.base_url", Paths: []string{"model.providers.<name>.base_url"}, Scope: ScopeUser, Help: "address of a model server that speaks chat completions"},
 		{Name: "model.providers.<name>.api_key_env", Paths: []string{"model.providers.<name>.api_key_env"}, Scope: ScopeUser, Help: "the variable that holds its key"},
 	}

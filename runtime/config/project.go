@@ -288,6 +288,8 @@ func providerAsks(project *file) []Ask {
 			switch key {
 			case "backend":
 				text = fmt.Sprintf("load the sandbox provider %q from %s", name, clip(fmt.Sprint(value)))
+			case "sha256":
+				text = fmt.Sprintf("pin the module of the sandbox provider %q", name)
 			case "working_dir":
 				text = fmt.Sprintf("work in %s in sandboxes of %q", clip(fmt.Sprint(value)), name)
 			}

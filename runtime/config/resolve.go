@@ -32,6 +32,9 @@ func (c *Config) tables(src Sources, user, project *file) error {
 				continue
 			}
 			p := c.Providers[name] // tables of both files merge
+			if err := c.grants(&p, f, f == user, at, t, src); err != nil {
+				return err
+			}
 			for key, to := range map[string]*string{"backend": &p.Backend, "working_dir": &p.WorkingDir} {
 				if v, set := t[key]; set {
 					text, isText := v.(string)
@@ -57,10 +60,13 @@ func (c *Config) tables(src Sources, user, project *file) error {
 				return errorf("%s: working_dir %q must be an absolute path", f.at(at+".working_dir"), p.WorkingDir)
 			}
 			if p.Backend != "" {
-				if module, _, python := strings.Cut(p.Backend, ":"); python && !strings.ContainsAny(module, `/\`) {
-					return errorf("%s: %s.backend = %q names a Python class. talkops loads WebAssembly providers: build one and give the path of its .wasm file", f.at(at+".backend"), at, p.Backend)
+				if module, _, python := strings.Cut(p.Backend, ":"); python && len(module) > 1 && !strings.ContainsAny(module, `/\`) || strings.HasSuffix(p.Backend, ".py") {
+					return errorf("%s: %s.backend = %q names a Python class. talkops loads WebAssembly providers: build one and give the path of its .wasm file; working_dir and options can stay as they are", f.at(at+".backend"), at, p.Backend)
 				}
-				p.Backend = expand(p.Backend, src.UserHome, filepath.Dir(f.path))
+				if _, here := t["backend"]; here {
+					p.Backend = expand(p.Backend, src.UserHome, filepath.Dir(f.path))
+					p.Project, p.Where = f != user, f.at(at+".backend")
+				}
 			}
 			c.Providers[name] = p
 		}

@@ -28,6 +28,12 @@ func Schema(providers []string) map[string]any {
 	}
 	of := child(child(child(root, "sandboxes"), "providers"), "<name>")
 	of["properties"].(map[string]any)["options"] = map[string]any{"type": "object", "description": "Passed to the provider."}
+	of["properties"].(map[string]any)["allow_paths"] = map[string]any{
+		"type": "array", "description": "Folders of this computer the module may use, by name.",
+		"items": map[string]any{"type": "object", "required": []string{"name", "path"}, "additionalProperties": false, "properties": map[string]any{
+			"name": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}, "mode": map[string]any{"enum": []string{"ro", "rw"}},
+		}},
+	}
 	for _, p := range later {
 		at := root
 		parts := strings.Split(strings.ReplaceAll(p, "*", "<name>"), ".")
