@@ -18,6 +18,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/plan"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
@@ -128,7 +129,8 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 			Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 			Mask: a.redact.Writer,
 		}), lookups...)),
-		Approver: &approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember},
+		Approver:  &approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember},
+		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: c.policy},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"),

@@ -34,6 +34,11 @@ func (v *view) question() string {
 		why += ": " + oneLine(part)
 	}
 	b.WriteString(v.styles.dim.Render(ansi.Truncate(why, v.width, "…")) + "\n")
+	if q.Change != nil {
+		for _, l := range strings.Split(v.wrap("  "+oneLine(q.Change.String())), "\n") {
+			b.WriteString(v.styles.strong.Render(l) + "\n")
+		}
+	}
 	switch {
 	case v.refusing:
 		b.WriteString(v.styles.strong.Render("Why not?") + v.styles.dim.Render(" (Enter refuses, Esc goes back)") + "\n")

@@ -227,7 +227,7 @@ func TestThisComputerIsUnmistakable(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	q := approval.Question{
-		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "make\x1b[31m all"}, Place: approval.Place{Host: true}},
+		Request: approval.Request{Tool: "execute", Change: &approval.Change{Program: "terraform", Known: true, Destroyed: 2}, Plan: tool.Plan{Effect: tool.Runs, Command: "make\x1b[31m all"}, Place: approval.Place{Host: true}},
 		Why:     approval.Decision{Tier: approval.T3, Reason: "runs code that was not read"},
 		Offers:  []approval.Choice{approval.Once, approval.Session, approval.Always, approval.Refuse}, Rule: "make all",
 	}
@@ -251,7 +251,7 @@ func TestAnswers(t *testing.T) {
 			reply := make(chan approval.Answer, 1)
 			b.update(askMsg{q, reply})
 			view := b.view()
-			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "y once", "a always: make all", "e edit"} {
+			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2 to", "y once", "a always: make all", "e edit"} {
 				if !strings.Contains(view, want) {
 					t.Errorf("the card lacks %q:\n%s", want, view)
 				}
