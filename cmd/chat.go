@@ -133,7 +133,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: c.policy},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
-			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"),
+			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Instructions: a.instructions(cfg),
 		}),
 		MaxTurns: turns, MaxCostUSD: cfg.Run.MaxCostUSD,
 	}

@@ -184,6 +184,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
+				Instructions: a.instructions(cfg),
 			}),
 			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD,
 		}

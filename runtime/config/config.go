@@ -101,6 +101,7 @@ type Config struct {
 	Start     string // the current directory below Root, "." at the root
 	IsProject bool   // Root holds .talkops or .git
 	Unbounded bool   // Root is the home directory, one above it, or "/"
+	Alone     bool   // the user chose to leave out what the project says
 
 	Sandbox   Sandbox
 	Sync      Sync
@@ -211,7 +212,7 @@ type AllowPath struct {
 
 // Load resolves all settings. The error is an *Error.
 func Load(src Sources) (*Config, error) {
-	c := &Config{Providers: map[string]Provider{}}
+	c := &Config{Providers: map[string]Provider{}, Alone: src.Trust == Ignored}
 	c.findRoot(src)
 	user, project, err := c.readFiles(src)
 	if err != nil {
