@@ -46,6 +46,7 @@ var layers = []struct {
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},
 	{"runtime/session", []string{"sdk/...", "runtime/workspace", "runtime/registry"}, "a sandbox's life needs no model"},
 	{"runtime/agent", []string{"runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "the loop knows neither terminal nor vendor"},
+	{"runtime/opinion", []string{"runtime/approval", "runtime/model"}, "one question to a model"},
 	{"runtime/rubric", []string{"runtime/agent", "runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "it runs the agent again"},
 	{"runtime/tui", []string{"runtime/agent", "runtime/approval", "runtime/headless", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"runtime/headless", []string{"runtime/redact", "runtime/agent", "runtime/rubric", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},

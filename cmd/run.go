@@ -167,6 +167,8 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		policy := a.policy(cfg, mode, place, info.Dir, logs)
 		policy.Hosts = hosts
+		var ag *agent.Agent
+		policy.Opinion = a.opinion(ctx, cfg, f, place, printer, func(usd float64) { ag.Spend(usd) })
 		m, grader, err := open(s.Dir)
 		if err != nil {
 			return rubric.Outcome{}, err
@@ -174,7 +176,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		if cfg.Run.MaxCostUSD > 0 && !m.Info().Price.Known() {
 			printer.Warn("the price of %s:%s is not known, so --max-cost-usd cannot stop this run", m.Info().Provider, m.Info().Name)
 		}
-		ag := &agent.Agent{
+		ag = &agent.Agent{
 			Model: m, Place: place, Emit: printer.Event,
 			Tools: a.redact.Tools(append(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,

@@ -173,6 +173,7 @@ type Approval struct {
 	Mode             string // empty: by the place
 	Allow, Ask, Deny []string
 	Environment      string // "production", "development" or empty
+	Model            string // provider:name; empty: none is asked
 	Production       []string
 }
 
@@ -460,7 +461,7 @@ var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
-	"sandboxes.warm", "sandboxes.export", "approval.model", "hooks", "mcp", "ui",
+	"sandboxes.warm", "sandboxes.export", "hooks", "mcp", "ui",
 	"sandboxes.providers.*.limits",
 }
 

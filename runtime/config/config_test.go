@@ -525,8 +525,6 @@ warm = true
 export = "patch"
 [sandboxes.providers.acme]
 limits = { time = "1m" }
-[approval]
-model = "a:b"
 [hooks]
 start = { command = "x", args = ["y"] }
 [[mcp.servers]]
@@ -538,8 +536,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 7 {
-		t.Errorf("%d warnings, want 7:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 6 {
+		t.Errorf("%d warnings, want 6:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {

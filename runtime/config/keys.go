@@ -94,6 +94,7 @@ func Keys() []Key {
 		{Name: "approval.allow", Paths: []string{"approval.allow"}, Flag: "allow", Kind: List, Scope: ScopeUser, Help: "never ask for calls of this rule, as in: terraform plan *"},
 		{Name: "approval.ask", Paths: []string{"approval.ask"}, Kind: List, Scope: ScopeFree, Joins: true, Help: "always ask for calls of this rule"},
 		{Name: "approval.deny", Paths: []string{"approval.deny"}, Flag: "deny", Kind: List, Scope: ScopeFree, Joins: true, Help: "never run calls of this rule"},
+		{Name: "approval.model", Paths: []string{"approval.model"}, Env: []string{"TALKOPS_APPROVAL_MODEL"}, Scope: ScopeUser, Help: "with --smart on this computer, a model that is asked about programs the rules do not know, as provider:name"},
 		{Name: "approval.environment", Paths: []string{"approval.environment"}, Env: []string{"TALKOPS_ENV"}, Enum: []string{"production", "development"}, Scope: ScopeFreeStricter, Help: "what the commands act on; production makes --smart stricter"},
 		{Name: "approval.production", Paths: []string{"approval.production"}, Kind: List, Default: []string{"prod", "prod-*", "*-prod", "*production*"}, Scope: ScopeFree, Joins: true, Help: "names of clusters, contexts, profiles and workspaces that are production"},
 	}

@@ -198,6 +198,7 @@ func (c *Config) fill(src Sources) error {
 	c.Approval = Approval{
 		Mode: c.text("approval.mode"), Allow: c.words("approval.allow"), Ask: c.words("approval.ask"), Deny: c.words("approval.deny"),
 		Environment: c.text("approval.environment"), Production: c.words("approval.production"),
+		Model: c.text("approval.model"),
 	}
 	c.Web = Web{c.text("web.search_provider"), c.text("web.searxng_url"), c.words("web.allow_hosts")}
 	return nil
