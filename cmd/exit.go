@@ -51,6 +51,7 @@ func classify(err error) (int, string) {
 	_, isUntrusted := errors.AsType[*untrustedError](err)
 	_, isStart := errors.AsType[*session.StartError](err)
 	_, isUnsaved := errors.AsType[*session.UnsavedError](err)
+	_, isExport := errors.AsType[*exportError](err)
 	switch {
 	case err == nil:
 		return exitOK, "done"
@@ -78,7 +79,7 @@ func classify(err error) (int, string) {
 		return exitRefused, "permission_needed"
 	case errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
 		return exitSandbox, "sandbox_lost"
-	case isUnsaved:
+	case isUnsaved, isExport:
 		return exitExport, "export"
 	}
 	return exitError, "error"

@@ -40,7 +40,7 @@ func (a *app) rootCommand() *cobra.Command {
 		return &usageError{fmt.Sprintf("%v; see: %s --help", err, c.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	flags := settingFlags(root.PersistentFlags(), "sandbox", "sandbox-id", "sandbox-snapshot-name", "sandbox-setup", "sandbox-env", "keep-sandbox")
+	flags := settingFlags(root.PersistentFlags(), "sandbox", "sandbox-id", "sandbox-snapshot-name", "sandbox-setup", "sandbox-env", "sandbox-export", "keep-sandbox")
 	root.PersistentFlags().Bool("trust-project", false, "use the project's .talkops/config.toml for this run")
 	root.PersistentFlags().Bool("ignore-project-config", false, "leave the project's .talkops/config.toml out")
 	a.addRun(root, flags)

@@ -121,6 +121,10 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Format: format, Quiet: f.quiet, NoStream: f.noStream, CI: a.inCI()}
 
+	want, err := a.wantExport(cfg)
+	if err != nil {
+		return err
+	}
 	box, err := a.prepare(ctx, cfg)
 	if err != nil {
 		return err
@@ -177,7 +181,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			printer.Warn("the price of %s:%s is not known, so --max-cost-usd cannot stop this run", m.Info().Provider, m.Info().Name)
 		}
 		ag = &agent.Agent{
-			Model: m, Place: place, Emit: printer.Event,
+			Model: m, Place: place, Emit: watching(s, printer.Event),
 			Tools: a.redact.Tools(append(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 				Mask: a.redact.Writer,
@@ -201,7 +205,10 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		return loop.Run(ctx, prompt)
 	}()
 	err = ended(ctx, err)
-	if endErr := s.End(); endErr != nil {
+	for _, endErr := range []error{s.End(), a.exportWork(s, want, printer.Note, printer.Warn)} {
+		if endErr == nil {
+			continue
+		}
 		result.Errors = append(result.Errors, endErr.Error())
 		if err == nil {
 			err = endErr
@@ -548,18 +555,9 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 	if cfg.Unbounded {
 		return nil, &usageError{fmt.Sprintf("%s is your home directory or above it, not a project: it is not uploaded. Change to a project, or set sync_workspace = false", cfg.Root)}
 	}
-	plan, err := workspace.Make(ctx, cfg.Root, workspace.Rules{
-		Include: cfg.Sync.Include, Exclude: cfg.Sync.Exclude, AllowSecrets: cfg.Sync.AllowSecrets,
-		Gitignore: cfg.Sync.Gitignore, MaxFileBytes: cfg.Sync.MaxFileBytes, MaxTotalBytes: cfg.Sync.MaxTotalBytes,
-	})
-	if err != nil {
-		if _, tooLarge := errors.AsType[*workspace.SizeError](err); tooLarge || ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, &usageError{"plan the upload: " + err.Error()}
-	}
-	b.opts.Plan = plan
-	return b, nil
+	var err error
+	b.opts.Plan, err = a.planUpload(ctx, cfg)
+	return b, err
 }
 
 // hostEnv is what commands on this computer see: everything but talkops' own

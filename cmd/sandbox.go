@@ -20,6 +20,7 @@ import (
 
 func (a *app) sandboxCommand(flags *given) *cobra.Command {
 	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model", Args: usage(cobra.NoArgs), RunE: group}
+	c.AddCommand(a.changesCommands(flags)...)
 	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand(), a.pruneCommand())
 	return c
 }
@@ -80,6 +81,10 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if !quiet {
 		a.warn(cfg)
 	}
+	want, err := a.wantExport(cfg)
+	if err != nil {
+		return 0, err
+	}
 	box, err := a.prepare(ctx, cfg)
 	if err != nil {
 		return 0, err
@@ -101,6 +106,9 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	err = ended(ctx, err)
 	if endErr := s.End(); err == nil {
 		err = endErr
+	}
+	if exportErr := a.exportWork(s, want, p.Note, p.Warn); err == nil {
+		err = exportErr
 	}
 	return status, err
 }

@@ -130,6 +130,7 @@ type Files struct{ User, Project string }
 type Sandbox struct {
 	Provider, ID, Snapshot, Image string
 	SetupScript                   string // its path; empty: none
+	Export                        string // "ask", "patch", "patch:FILE", "branch:NAME", "apply", "none"
 	Setup                         []byte // its content, which is what runs
 	SyncWorkspace, Keep, Require  bool
 	CreateTimeout, SetupTimeout   time.Duration
@@ -461,7 +462,7 @@ var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
-	"sandboxes.warm", "sandboxes.export", "hooks", "mcp", "ui",
+	"sandboxes.warm", "hooks", "mcp", "ui",
 	"sandboxes.providers.*.limits",
 }
 

@@ -536,8 +536,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 6 {
-		t.Errorf("%d warnings, want 6:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 5 {
+		t.Errorf("%d warnings, want 5:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {

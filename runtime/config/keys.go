@@ -69,6 +69,7 @@ func Keys() []Key {
 		{Name: "sandbox.max_lifetime", Paths: []string{"sandboxes.max_lifetime"}, Env: []string{"TALKOPS_SANDBOX_MAX_LIFETIME"}, Kind: Duration, Default: 4 * time.Hour, Min: 60, Max: 7 * day, Scope: ScopeFreeLower, Help: "the vendor ends a sandbox of ours after this"},
 		{Name: "sandbox.idle_timeout", Paths: []string{"sandboxes.idle_timeout"}, Env: []string{"TALKOPS_SANDBOX_IDLE_TIMEOUT"}, Kind: Duration, Default: 30 * time.Minute, Min: 60, Max: 7 * day, Scope: ScopeFreeLower, Help: "the vendor ends a sandbox of ours unused this long"},
 		{Name: "sandbox.env", Paths: []string{"sandboxes.env"}, Env: []string{"TALKOPS_SANDBOX_ENV"}, Flag: "sandbox-env", Kind: List, Scope: ScopeTrust, Help: "names of variables passed into the sandbox"},
+		{Name: "sandbox.export", Paths: []string{"sandboxes.export"}, Env: []string{"TALKOPS_SANDBOX_EXPORT"}, Flag: "sandbox-export", Default: "ask", Scope: ScopeUser, Help: "what becomes of the work at the end: ask (without a person: patch), patch or patch:FILE, branch:NAME, apply, none"},
 		{Name: "sandbox.keep", Paths: []string{"sandboxes.keep"}, Flag: "keep-sandbox", Kind: Bool, Default: false, Scope: ScopeUser, Help: "do not delete a fresh sandbox on exit"},
 		{Name: "sandbox.require", Paths: []string{"sandboxes.require"}, Env: []string{"TALKOPS_SANDBOX_REQUIRE"}, Kind: Bool, Default: false, Scope: ScopeFreeTrue, Help: "refuse to run on this computer"},
 		{Name: "sync.include", Paths: []string{"sync.include"}, Kind: List, Scope: ScopeTrust, Help: "take back what the skip list drops"},

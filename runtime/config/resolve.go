@@ -171,6 +171,7 @@ func (c *Config) fill(src Sources) error {
 	}
 	s := &c.Sandbox
 	s.ID, s.Snapshot, s.Image = c.text("sandbox.id"), c.text("sandbox.snapshot_name"), c.text("sandbox.image")
+	s.Export = c.text("sandbox.export")
 	s.SyncWorkspace, s.Keep, s.Require = c.truth("sandbox.sync_workspace"), c.truth("sandbox.keep"), c.truth("sandbox.require")
 	s.CreateTimeout, s.SetupTimeout = c.span("sandbox.create_timeout"), c.span("sandbox.setup_timeout")
 	s.MaxLifetime, s.IdleTimeout = c.span("sandbox.max_lifetime"), c.span("sandbox.idle_timeout")
@@ -285,6 +286,7 @@ func (c *Config) setupScript(src Sources) error {
 func (c *Config) conflicts(src Sources) error {
 	_, setup := src.Flags["sandbox-setup"]
 	_, keep := src.Flags["keep-sandbox"]
+	_, export := src.Flags["sandbox-export"]
 	s := c.Sandbox
 	switch {
 	case s.Provider == "local" && s.Require:
@@ -293,7 +295,7 @@ func (c *Config) conflicts(src Sources) error {
 		return errorf("%s needs a sandbox: add --sandbox <provider>, or set one with: talkops config set sandbox.provider <provider>", idSource(c))
 	case setup && s.Provider == "local":
 		return errorf("--sandbox-setup runs inside a sandbox; this run is local. Nothing was executed.")
-	case keep && s.Provider == "local":
+	case (keep || export) && s.Provider == "local":
 		return errorf("there is no sandbox to keep: this run is local.")
 	case s.ID != "" && c.Value("sandbox.snapshot_name").Origin.Layer >= LayerAlias && s.Snapshot != "":
 		return errorf("--sandbox-id attaches to an existing sandbox; --sandbox-snapshot-name creates one. Use only one.")

@@ -614,7 +614,10 @@ func (h *Home) String() string {
 		}
 	}
 	text := fmt.Sprintf("%d written, %d deleted", written, deleted)
-	if dirs > 0 {
+	switch {
+	case dirs == 1:
+		text += ", 1 directory"
+	case dirs > 1:
 		text += fmt.Sprintf(", %d directories", dirs)
 	}
 	return text

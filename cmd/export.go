@@ -1,0 +1,149 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/runtime/workspace"
+)
+
+// An exportError says that the work is kept on this computer, but not where it
+// was wanted.
+type exportError struct {
+	text string
+	err  error // may be nil
+}
+
+func (e *exportError) Error() string {
+	if e.err != nil {
+		return e.text + ": " + e.err.Error()
+	}
+	return e.text
+}
+
+func (e *exportError) Unwrap() error { return e.err }
+
+// A wish is what becomes of the work at the end of a run: "patch", "branch",
+// "apply" or "none", and where to.
+type wish struct{ what, where string }
+
+// wantExport reads the setting, before anything is started.
+func (a *app) wantExport(cfg *config.Config) (wish, error) {
+	v := cfg.Value("sandbox.export")
+	what, where, _ := strings.Cut(cfg.Sandbox.Export, ":")
+	w := wish{what, where}
+	switch {
+	case what == "" || what == "ask" && where == "":
+		return wish{what: "patch"}, nil // there is nobody to ask
+	case (what == "apply" || what == "none") && where == "" && !strings.Contains(cfg.Sandbox.Export, ":"):
+	case what == "branch" && where != "":
+	case what == "patch" && where != "":
+		w.where = a.absolute(where)
+		if info, err := os.Stat(filepath.Dir(w.where)); err != nil || !info.IsDir() {
+			return wish{}, &usageError{fmt.Sprintf("sandboxes.export (%s): there is no directory %s", v.Origin, filepath.Dir(w.where))}
+		}
+	case what == "patch" && !strings.Contains(cfg.Sandbox.Export, ":"):
+	default:
+		return wish{}, &usageError{fmt.Sprintf("sandboxes.export (%s): %q is none of ask, patch, patch:FILE, branch:NAME, apply, none", v.Origin, cfg.Sandbox.Export)}
+	}
+	return w, nil
+}
+
+// watching tells the session of every call that may have changed files.
+func watching(s *session.Session, emit func(agent.Event)) func(agent.Event) {
+	writes := map[string]bool{}
+	return func(e agent.Event) {
+		switch e := e.(type) {
+		case agent.CallStarted:
+			writes[e.ID] = e.Effect == tool.Writes || e.Effect == tool.Runs
+		case agent.CallDone:
+			if writes[e.ID] {
+				delete(writes, e.ID)
+				s.Changed()
+			}
+		}
+		emit(e)
+	}
+}
+
+// exportWork does with the work of a session that has ended what was wished. note
+// tells of it; the error is an *exportError.
+func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...any)) error {
+	h := s.Home()
+	if h == nil || len(h.Changes) == 0 || w.what == "none" {
+		return nil
+	}
+	take, aside := h.Split(false)
+	for i, x := range aside {
+		if i == 5 {
+			warn("and %d more are set aside", len(aside)-i)
+			break
+		}
+		warn("%q is set aside, since it %s; it is kept: talkops sandbox diff --all %s", x.Name, x.Why, h.Run.ID)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	switch w.what {
+	case "branch":
+		commit, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
+		if err != nil {
+			return &exportError{fmt.Sprintf("the work is kept, but branch %s was not made (talkops sandbox export %s --branch NAME)", w.where, h.Run.ID), err}
+		}
+		note("branch %s holds the changes (%.12s)", w.where, commit)
+		return nil
+	case "apply":
+		out, err := h.Apply(h.Run.Project, take, false)
+		if err != nil {
+			return &exportError{"the work is kept, but not all of it was applied", err}
+		}
+		note("applied to the project: %d changes", len(out.Made))
+		return conflicts(h, out, warn)
+	}
+	file := w.where
+	if file == "" {
+		file = filepath.Join(h.Dir, "changes.patch")
+	}
+	if err := writePatch(h, file, take, warn); err != nil {
+		return &exportError{"the work is kept, but its patch was not written", err}
+	}
+	note("patch: %s", file)
+	note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
+	return nil
+}
+
+// conflicts tells which changes were not made.
+func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...any)) error {
+	if len(out.Conflicts) == 0 {
+		return nil
+	}
+	for _, c := range out.Conflicts {
+		warn("conflict: %q: %s", c.Name, c.Why)
+	}
+	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something newer in their place; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
+}
+
+// writePatch writes a patch, whole or not at all.
+func writePatch(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".talkops-patch-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	left, err := h.Patch(f, changes)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	for _, l := range left {
+		warn("%q is not in the patch: %s; get it with: talkops sandbox pull %s DIR", l.Name, l.Why, h.Run.ID)
+	}
+	return os.Rename(f.Name(), file)
+}

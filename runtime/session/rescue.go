@@ -1,0 +1,44 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/talkops-ai/talkops/runtime/workspace"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// Rescue brings home what still stands in the machine of a run that is no more,
+// and says so on its lease. The machine is left running.
+func Rescue(ctx context.Context, p sandbox.Provider, lease Lease, settings map[string]string, leases Leases, home *workspace.Home) error {
+	if err := home.Resume(); err != nil {
+		return fmt.Errorf("what the run began with is not on record: %w", err)
+	}
+	sb, err := p.Open(ctx, sandbox.Spec{ID: lease.ID, Token: lease.Token, Settings: settings})
+	if err != nil {
+		return err
+	}
+	defer sb.Close()
+	if err := home.Bring(ctx, sb, true); err != nil {
+		return err
+	}
+	if err := home.Finish(); err != nil {
+		return err
+	}
+	lease.Unsaved = false
+	return leases.Put(lease)
+}
+
+// Homes are the directories below dir that hold the work of a run. Those that
+// cannot be read are left out.
+func Homes(dir string) []*workspace.Home {
+	names, _ := filepath.Glob(filepath.Join(dir, "*", "changes.json"))
+	var list []*workspace.Home
+	for _, name := range names {
+		if h, err := workspace.OpenHome(filepath.Dir(name)); err == nil {
+			list = append(list, h)
+		}
+	}
+	return list
+}
