@@ -93,13 +93,13 @@ func (c *Client) statusError(resp *http.Response) *StatusError {
 	}
 	if json.Unmarshal(data, &body) == nil {
 		if code, ok := body.Code.(string); ok {
-			e.Code = Clean(code)
+			e.Code = c.Show(code)
 		} else {
-			e.Code = Clean(kind(body.Detail))
+			e.Code = c.Show(kind(body.Detail))
 		}
 		if m, ok := body.Error.(map[string]any); ok && e.Code == "" {
 			code, _ := m["code"].(string)
-			e.Code = Clean(code)
+			e.Code = c.Show(code)
 		}
 		for _, v := range []any{body.Message, body.Detail, body.Error, body.Errors, body.Title} {
 			if text := message(v); text != "" {
@@ -110,7 +110,7 @@ func (c *Client) statusError(resp *http.Response) *StatusError {
 	} else if !strings.HasPrefix(strings.TrimSpace(string(data)), "<") {
 		e.Message = string(data)
 	}
-	e.Message = c.redact(Clean(e.Message))
+	e.Message = c.Show(e.Message)
 	return e
 }
 
@@ -194,8 +194,17 @@ func Clean(s string) string {
 	return s
 }
 
-// redact hides what the client's headers hold, should an answer repeat it.
-func (c *Client) redact(s string) string {
+// Show makes the service's text safe to show: it is Clean, and what the client's
+// headers hold is hidden, should the service repeat it. A secret is hidden before
+// the text is cut, which could leave a part of it.
+func (c *Client) Show(s string) string {
+	if c.Secrets != nil {
+		for _, secret := range c.Secrets() {
+			if secret != "" {
+				s = strings.ReplaceAll(s, secret, "***")
+			}
+		}
+	}
 	for _, values := range c.Header {
 		for _, v := range values {
 			for word := range strings.FieldsSeq(v) {
@@ -205,7 +214,7 @@ func (c *Client) redact(s string) string {
 			}
 		}
 	}
-	return s
+	return Clean(s)
 }
 
 // Status returns the HTTP status that err tells of, or 0.

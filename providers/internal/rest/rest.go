@@ -40,6 +40,9 @@ type Client struct {
 	// Attempts is the most often a call that may be repeated is sent; 0 is 4.
 	Attempts int
 
+	// Secrets, if not nil, returns what beside Header must never appear in an error.
+	Secrets func() []string
+
 	// Classify may choose the code for a refused call; empty leaves it to CodeOf.
 	Classify func(*StatusError) sandbox.Code
 }
@@ -79,7 +82,13 @@ type Request struct {
 }
 
 // Default is the Doer of clients that name none.
-var Default Doer = &http.Client{CheckRedirect: sameHost}
+var Default Doer = Through(nil)
+
+// Through returns a Doer that sends requests by t (nil: http.DefaultTransport)
+// and follows no redirect to another host.
+func Through(t http.RoundTripper) Doer {
+	return &http.Client{Transport: t, CheckRedirect: sameHost}
+}
 
 func sameHost(req *http.Request, via []*http.Request) error {
 	if len(via) >= 5 || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
@@ -254,7 +263,7 @@ func (c *Client) failed(ctx context.Context, r Request, err error) error {
 	return &sandbox.Error{
 		Code: sandbox.CodeUnavailable,
 		Op:   r.Op,
-		Msg:  fmt.Sprintf("%s %s: %s", c.Vendor, what, c.redact(Clean(err.Error()))),
+		Msg:  fmt.Sprintf("%s %s: %s", c.Vendor, what, c.Show(err.Error())),
 	}
 }
 

@@ -106,6 +106,51 @@ func TestErrorsShowNoSecretAndNoControlCharacter(t *testing.T) {
 	}
 }
 
+// A message is cut where it is too long, which must not leave a part of a key.
+func TestErrorsShowNoPartOfASecret(t *testing.T) {
+	key, other := "sekrit-"+strings.Repeat("0123456789", 80), "other-secret"
+	for _, body := range []string{
+		`{"message":"` + strings.Repeat("x", 480) + ` ` + key + `"}`,
+		`{"error":{"code":"` + key + `","message":"Authorization: Bearer ` + key + `"}}`,
+		strings.Repeat("x", 490) + key,
+		"your headers were: Authorization: Bearer " + key + " and " + other,
+	} {
+		a := &answers{list: []func() (*http.Response, error){status(403, body)}}
+		c := &rest.Client{Doer: a, Header: http.Header{"Authorization": {"Bearer " + key}}, Secrets: func() []string { return []string{other} }}
+		err := c.JSON(t.Context(), rest.Request{Method: "GET"}, nil)
+		refused, ok := errors.AsType[*rest.StatusError](err)
+		if !ok {
+			t.Fatalf("got %v, want a refusal", err)
+		}
+		for _, text := range []string{err.Error(), refused.Code, refused.Message} {
+			if strings.Contains(text, "sekrit") || strings.Contains(text, "other-s") {
+				t.Errorf("it shows a secret: %q", text)
+			}
+		}
+	}
+}
+
+func TestPagesEnd(t *testing.T) {
+	for name, cursor := range map[string]func(n int) string{
+		"the same cursor": func(int) string { return "a" },
+		"a circle":        func(n int) string { return string(rune('a' + n%3)) },
+		"no end":          func(n int) string { return strings.Repeat("a", n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p rest.Pages
+			for n := range 10_000 {
+				if err := p.Next("list", "Acme", cursor(n)); err != nil {
+					if sandbox.CodeOf(err) != sandbox.CodeInternal || n == 0 {
+						t.Errorf("page %d: %v", n, err)
+					}
+					return
+				}
+			}
+			t.Error("it goes on for ever")
+		})
+	}
+}
+
 func TestQuotaKeepsTheVendorsWords(t *testing.T) {
 	a := &answers{list: []func() (*http.Response, error){status(400, `{"message":"Total CPU limit exceeded. Maximum allowed: 10"}`)}}
 	err := (&rest.Client{Vendor: "Daytona", Doer: a}).JSON(t.Context(), rest.Request{Method: "POST"}, nil)
