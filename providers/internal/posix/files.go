@@ -62,11 +62,24 @@ const StatScript = ancestor + `[ -e "$1" ] || { ancestor "$1"; exit 81; }
 [ -r "$1" ] || exit 84
 stat -L -c %s "$1" 2>/dev/null || stat -L -f %z "$1" 2>/dev/null || wc -c <"$1"`
 
+// follow is readlink -f of $1, where there may be no such program.
+const follow = `follow() {
+	t=$1 i=0
+	while [ -L "$t" ] && [ $i -lt 40 ]; do
+		l=$({ readlink -n "$t" 2>/dev/null || { l=$(ls -ld "$t") && printf %s "${l#*"$t -> "}"; }; } && echo x) || return
+		l=${l%x}
+		case $l in /*) t=$l ;; *) t=${t%/*}/$l ;; esac
+		i=$((i+1))
+	done
+	[ ! -L "$t" ] && printf '%s\n' "$t"
+}
+`
+
 // WriteScript moves the file $1 to $2, whose mode it keeps or which gets the mode
 // $3 (octal). A link is followed; parents are made.
-const WriteScript = ancestor + `t=$2
+const WriteScript = ancestor + follow + `t=$2
 if [ -L "$t" ]; then
-	t=$({ readlink -f "$t" || readlink -m "$t"; } && echo x) || exit 81
+	t=$({ readlink -f "$t" 2>/dev/null || readlink -m "$t" 2>/dev/null || follow "$t"; } && echo x) || exit 81
 	t=${t%?x}
 fi
 [ -d "$t" ] && exit 82
@@ -74,7 +87,7 @@ mode=$3
 if [ -e "$t" ]; then
 	[ -f "$t" ] || exit 83
 	[ -w "$t" ] || exit 84
-	mode=$(stat -c %a "$t" 2>/dev/null || stat -f %Lp "$t") || exit 1
+	mode=$(stat -c %a "$t" 2>/dev/null || stat -f %Lp "$t" 2>/dev/null) || mode=
 fi
 d=${t%/*}
 d=${d:-/}
@@ -86,7 +99,14 @@ if ! e=$(mkdir -p "$d" 2>&1); then
 fi
 [ -w "$d" ] && [ -x "$d" ] || exit 84
 n=$d/.talkops-${1##*/}
-mv -f "$1" "$n" && chmod "$mode" "$n" && mv -f "$n" "$t" || { rm -f "$n"; exit 1; }`
+if [ -n "$mode" ]; then
+	mv -f "$1" "$n" && chmod "$mode" "$n" && mv -f "$n" "$t" && exit
+else
+	# There is no stat: a copy has the mode.
+	cp -p "$t" "$n" && cat "$1" >"$n" && mv -f "$n" "$t" && rm -f "$1" && exit
+fi
+rm -f "$n"
+exit 1`
 
 // FileError is the error of StatScript that ended with exit and printed out.
 func FileError(op string, exit int, out string) error {

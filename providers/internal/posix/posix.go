@@ -180,6 +180,19 @@ func Entered(out string, exit int) (run string, setsid bool, dir string, err err
 	return lines[0], lines[1] == "setsid", lines[2], nil
 }
 
+// A Text keeps what a script of talkops's own prints, which is short: a service that
+// sends no end of it must not fill the memory.
+type Text struct{ strings.Builder }
+
+const textMost = 4 << 20
+
+func (t *Text) Write(p []byte) (int, error) {
+	if t.Len()+len(p) > textMost {
+		return 0, sandbox.Errorf(sandbox.CodeTooLarge, "a script's answer is longer than %d bytes", textMost)
+	}
+	return t.Builder.Write(p)
+}
+
 // InOp says of err which operation it ended.
 func InOp(op string, err error) error {
 	e, ok := errors.AsType[*sandbox.Error](err)
