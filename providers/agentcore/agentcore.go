@@ -156,6 +156,7 @@ func connect(ctx context.Context, spec sandbox.Spec) (*api, error) {
 		Vendor:   "AgentCore",
 		Classify: classify,
 		Doer:     &signer{login: l},
+		Secrets:  l.secrets,
 	}
 	return a, nil
 }

@@ -129,22 +129,27 @@ func (a *api) named(ctx context.Context, name string) (id string, err error) {
 
 // each calls f with every session that runs.
 func (a *api) each(ctx context.Context, f func(session)) error {
+	const op = "list sandboxes"
 	asked := map[string]any{"maxResults": 100, "status": "READY"}
+	var pages rest.Pages
 	for {
 		var page struct {
 			Items []session `json:"items"`
 			Next  string    `json:"nextToken"`
 		}
-		if err := a.JSON(ctx, rest.Request{Op: "list sandboxes", Method: "POST", Path: "/sessions/list", JSON: asked, Retry: rest.Always}, &page); err != nil {
+		if err := a.JSON(ctx, rest.Request{Op: op, Method: "POST", Path: "/sessions/list", JSON: asked, Retry: rest.Always}, &page); err != nil {
 			return err
 		}
 		for _, s := range page.Items {
-			if s.Status != terminated {
+			if s.ID != "" && s.Status != terminated {
 				f(s)
 			}
 		}
-		if page.Next == "" || page.Next == asked["nextToken"] {
+		if page.Next == "" {
 			return nil
+		}
+		if err := pages.Next(op, a.Vendor, page.Next); err != nil {
+			return err
 		}
 		asked["nextToken"] = page.Next
 	}
@@ -236,12 +241,6 @@ func (s *signer) Do(r *http.Request) (*http.Response, error) {
 				kind, _, _ = strings.Cut(kind, ":")
 				refusal.Code = kind[strings.LastIndex(kind, "#")+1:]
 				break
-			}
-		}
-		// What is said of a signature may repeat the headers that were signed.
-		for _, secret := range []string{keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken} {
-			if secret != "" {
-				refusal.Message = strings.ReplaceAll(refusal.Message, secret, "***")
 			}
 		}
 		data, _ = json.Marshal(refusal)

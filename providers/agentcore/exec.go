@@ -248,7 +248,7 @@ func (j *job) start(ctx context.Context, line string) error {
 	})
 	<-j.calls
 	if err == nil && res.Error {
-		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "AgentCore: " + rest.Clean(res.text())}
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "AgentCore: " + j.api.Show(res.text())}
 	}
 	if err == nil {
 		j.task = res.Data.Task

@@ -121,7 +121,7 @@ func (b *box) readBack(ctx context.Context, names ...string) ([][]byte, error) {
 		return nil, b.explain(ctx, err)
 	}
 	if res.Error || len(res.Content) != len(names) {
-		return nil, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore: " + rest.Clean(res.text())}
+		return nil, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore: " + b.api.Show(res.text())}
 	}
 	contents := make([][]byte, len(names))
 	for i, c := range res.Content {
@@ -288,7 +288,7 @@ func (b *box) send(ctx context.Context, name string, data []byte) error {
 		case strings.Contains(strings.ToLower(res.text()), "no space"):
 			return &sandbox.Error{Code: sandbox.CodeNoSpace, Op: op}
 		case try == 2:
-			return &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "AgentCore: " + rest.Clean(res.text())}
+			return &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "AgentCore: " + b.api.Show(res.text())}
 		}
 		// The private directory may have been deleted.
 		if _, _, err := b.shell(ctx, b.calls, rest.Always, `mkdir -p -m 700 "$1"`, b.run); err != nil {

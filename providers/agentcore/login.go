@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,6 +39,7 @@ type login struct {
 	doer     rest.Doer
 	source   aws.CredentialsProvider
 	profile  config.SharedConfig
+	last     atomic.Pointer[aws.Credentials] // the keys that were used last
 }
 
 // load reads the settings and, for what they leave open, the environment and the
@@ -89,7 +91,7 @@ func load(ctx context.Context, settings map[string]string) (*login, error) {
 	// Certificates of the user's own are known to the client that was loaded.
 	if c, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
 		if tls := c.GetTransport().TLSClientConfig; tls != nil && tls.RootCAs != nil {
-			l.doer = c
+			l.doer = rest.Through(c.GetTransport())
 		}
 	}
 	return l, nil
@@ -147,6 +149,16 @@ func (l *login) found() error {
 	return nil
 }
 
+// secrets returns what no error may show: what is said of a signature may repeat
+// the headers that were signed.
+func (l *login) secrets() []string {
+	keys := l.last.Load()
+	if keys == nil {
+		return nil
+	}
+	return []string{keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken}
+}
+
 // keys returns the credentials, which it may have to ask for.
 func (l *login) keys(ctx context.Context) (aws.Credentials, error) {
 	within := loginWithin
@@ -160,6 +172,7 @@ func (l *login) keys(ctx context.Context) (aws.Credentials, error) {
 	}
 	keys, err := l.source.Retrieve(limited)
 	if err == nil && keys.HasKeys() {
+		l.last.Store(&keys)
 		return keys, nil
 	}
 	if ctx.Err() != nil {

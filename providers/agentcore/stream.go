@@ -88,7 +88,7 @@ func (a *api) invoke(ctx context.Context, c call) (result, error) {
 			if err == nil {
 				defer resp.Body.Close()
 				var res result
-				res, err = read(c.op, resp)
+				res, err = a.read(c.op, resp)
 				if err == nil {
 					return res, nil
 				}
@@ -123,7 +123,7 @@ func again(retry rest.Retry, err error) bool {
 }
 
 // read reads an answer's events. An answer without a result is none.
-func read(op string, resp *http.Response) (result, error) {
+func (a *api) read(op string, resp *http.Response) (result, error) {
 	const most = 64 << 20
 	broken := &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore's answer broke off"}
 	if rest.IsPage(resp) {
@@ -158,16 +158,16 @@ func read(op string, resp *http.Response) (result, error) {
 				Message string `json:"message"`
 			}
 			json.Unmarshal(m.Payload, &e)
-			return result{}, exception(op, header(m, ":exception-type"), e.Message)
+			return result{}, a.exception(op, header(m, ":exception-type"), e.Message)
 		case "error":
-			return result{}, exception(op, header(m, ":error-code"), header(m, ":error-message"))
+			return result{}, a.exception(op, header(m, ":error-code"), header(m, ":error-message"))
 		}
 	}
 }
 
 // exception is the error of a tool that failed after its answer had begun.
-func exception(op, kind, message string) error {
-	e := &sandbox.Error{Op: op, Msg: fmt.Sprintf("AgentCore: %s (%s)", rest.Clean(message), rest.Clean(kind))}
+func (a *api) exception(op, kind, message string) error {
+	e := &sandbox.Error{Op: op, Msg: fmt.Sprintf("AgentCore: %s (%s)", a.Show(message), a.Show(kind))}
 	switch strings.ToLower(kind) {
 	case "accessdeniedexception":
 		e.Code = sandbox.CodePermissionDenied
