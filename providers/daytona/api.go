@@ -127,6 +127,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 		query.Set("labels", string(text))
 	}
 	var found []sandbox.Listed
+	var pages rest.Pages
 	for {
 		var page struct {
 			Items []machine `json:"items"`
@@ -136,15 +137,18 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 			return nil, err
 		}
 		for _, m := range page.Items {
-			if ending(m.State) || !carries(m.Labels, labels) {
+			if m.ID == "" || ending(m.State) || !carries(m.Labels, labels) {
 				continue
 			}
 			found = append(found, sandbox.Listed{
 				ID: m.ID, Name: m.Name, State: m.State, Labels: m.Labels, Created: m.CreatedAt, Expires: m.AutoDestroyAt,
 			})
 		}
-		if page.Next == "" || page.Next == query.Get("cursor") {
+		if page.Next == "" {
 			return found, nil
+		}
+		if err := pages.Next("list sandboxes", a.Vendor, page.Next); err != nil {
+			return nil, err
 		}
 		query.Set("cursor", page.Next)
 	}
@@ -162,8 +166,9 @@ func (a *api) toolbox(ctx context.Context, m machine) (*rest.Client, error) {
 		}
 		base = answer.URL
 	}
-	if !rest.Trusted(base) {
-		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find toolbox", Msg: fmt.Sprintf("Daytona gave an address that is not https: %q", rest.Clean(base))}
+	// Only a service on this computer may name an address on this computer.
+	if !rest.Trusted(base) || !strings.HasPrefix(base, "https:") && strings.HasPrefix(a.Base, "https:") {
+		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find toolbox", Msg: fmt.Sprintf("Daytona gave an address that is not https: %q", a.Show(base))}
 	}
 	c := a.Client
 	c.Base = strings.TrimSuffix(base, "/") + "/" + url.PathEscape(m.ID)

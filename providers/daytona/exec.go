@@ -269,7 +269,7 @@ func (j *job) fetch(ctx context.Context, s *stream) error {
 
 // noDir is the error of a command whose directory could not be entered, or nil.
 func (j *job) noDir(ctx context.Context, dir string) error {
-	var why strings.Builder
+	var why posix.Text
 	if _, err := j.download(ctx, j.file("f"), 0, &why); err != nil {
 		return nil
 	}

@@ -210,7 +210,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, within ti
 		case ending(m.State) && start:
 			return m, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: "the sandbox has been deleted"}
 		case failed(m.State):
-			reason := rest.Clean(m.ErrorReason)
+			reason := a.Show(m.ErrorReason)
 			if reason == "" {
 				reason = "no reason given"
 			}
@@ -225,7 +225,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, within ti
 		}
 		if spec.Progress != nil && m.State != told && m.State != "" {
 			told = m.State
-			spec.Progress("sandbox is " + strings.ReplaceAll(rest.Clean(m.State), "_", " "))
+			spec.Progress("sandbox is " + strings.ReplaceAll(a.Show(m.State), "_", " "))
 		}
 		err := rest.Sleep(limited, delay)
 		if err == nil {
@@ -241,9 +241,9 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, within ti
 		switch {
 		case ctx.Err() != nil:
 			ended := rest.Ended(ctx, op)
-			return m, fmt.Errorf("waiting for state started, last seen %s: %w", rest.Clean(m.State), ended)
+			return m, fmt.Errorf("waiting for state started, last seen %s: %w", a.Show(m.State), ended)
 		case limited.Err() != nil:
-			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not started after %v, last seen %s", within, rest.Clean(m.State))}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not started after %v, last seen %s", within, a.Show(m.State))}
 		}
 		return m, err
 	}

@@ -32,7 +32,7 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 			return posix.InOp(op, err)
 		}
 		if failed(m.State) {
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, rest.Clean(m.ErrorReason))}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, b.api.Show(m.ErrorReason))}
 		}
 		if m.State != "snapshotting" {
 			state, reason, err := b.api.snapshot(ctx, name)
@@ -42,7 +42,7 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 			case state == "active":
 				return nil
 			case failed(state), state == "removing":
-				return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", state, rest.Clean(reason))}
+				return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", state, b.api.Show(reason))}
 			}
 		}
 		if rest.Sleep(ctx, delay) != nil {
