@@ -126,6 +126,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 		query.Add("label", k+"="+v)
 	}
 	var found []sandbox.Listed
+	var pages rest.Pages
 	for {
 		var page struct {
 			Items []machine `json:"items"`
@@ -135,14 +136,17 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 			return nil, err
 		}
 		for _, m := range page.Items {
-			if ending(m.Status) || !carries(m.Labels, labels) {
+			if m.Name == "" || ending(m.Status) || !carries(m.Labels, labels) {
 				continue
 			}
 			created, _ := time.Parse(time.RFC3339, m.Created)
 			found = append(found, sandbox.Listed{ID: m.Name, Name: m.Name, State: m.Status, Labels: m.Labels, Created: created})
 		}
-		if page.Next == "" || page.Next == query.Get("cursor") {
+		if page.Next == "" {
 			return found, nil
+		}
+		if err := pages.Next("list sandboxes", a.Vendor, page.Next); err != nil {
+			return nil, err
 		}
 		query.Set("cursor", page.Next)
 	}
@@ -152,7 +156,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 func (a *api) dataplane(m machine) (*rest.Client, error) {
 	// Only a service on this computer may name an address on this computer.
 	if !trusted(m.Dataplane) || !strings.HasPrefix(m.Dataplane, "https:") && strings.HasPrefix(a.Base, "https:") {
-		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find dataplane", Msg: fmt.Sprintf("LangSmith gave an address that is not https: %q", rest.Clean(m.Dataplane))}
+		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find dataplane", Msg: fmt.Sprintf("LangSmith gave an address that is not https: %q", a.Show(m.Dataplane))}
 	}
 	c := a.Client
 	c.Base = strings.TrimSuffix(m.Dataplane, "/")

@@ -27,9 +27,12 @@ import (
 const (
 	inlineMost = 16 << 10         // a longer command line travels as a file
 	reportMost = 4 << 10          // an output file up to here is part of the report
+	textMost   = 1 << 20          // a report is shorter
 	stopWithin = 15 * time.Second // for ending a command
 	idleAfter  = 30 * time.Second // a download that stands still is asked for again
 	quietAfter = time.Minute      // after that without a request the sandbox may be asleep
+
+	silentAfter = 2 * time.Minute // an upload that stands still, or is not answered, has failed
 )
 
 // A box is one open sandbox.
@@ -284,8 +287,8 @@ type report struct {
 func (r *report) add(offset int64, data string) {
 	have := int64(len(r.text))
 	switch {
-	case offset > have:
-		r.gap = true
+	case offset > have, have > textMost:
+		r.gap = true // something is missing, or it is no report
 	case have-offset < int64(len(data)):
 		r.text = append(r.text, data[have-offset:]...)
 	}

@@ -110,14 +110,39 @@ const wholeScript = `[ "$(wc -c <"$1" | tr -d ' ')" = "$4" ] || exit 79
 
 const exitPart = 79
 
-// upload streams r to the file name, which it replaces, and returns how many bytes
-// r gave. No parents are made.
+// upload makes the private file name hold what r gives, and returns how much that
+// was. If the private directory has been deleted, it is made again.
 func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, error) {
 	if err := b.awake(ctx); err != nil {
 		return 0, err
 	}
+	begin := int64(-1)
+	source, seeks := r.(io.Seeker)
+	if seeks {
+		if at, err := source.Seek(0, io.SeekCurrent); err == nil {
+			begin = at
+		}
+	}
+	sent, err := b.send(ctx, name, r)
+	if e, ok := errors.AsType[*rest.StatusError](err); !ok || sandbox.CodeOf(err) == sandbox.CodeGone || !strings.Contains(strings.ToLower(e.Message), "no such file") {
+		return sent, err
+	}
+	if _, _, merr := b.shell(ctx, true, `mkdir -p -m 700 "$1"`, b.run); merr != nil || begin < 0 {
+		return sent, err
+	}
+	if _, serr := source.Seek(begin, io.SeekStart); serr != nil {
+		return sent, err
+	}
+	return b.send(ctx, name, r)
+}
+
+// send streams r to the file name, which it replaces, and returns how many bytes r
+// gave. No parents are made.
+func (b *box) send(ctx context.Context, name string, r io.Reader) (int64, error) {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
+	watched, r, unwatch := rest.Watch(ctx, r, "upload", "LangSmith", silentAfter)
+	defer unwatch()
 	source := &posix.Source{R: r}
 	var sent int64
 	done := make(chan struct{})
@@ -134,9 +159,9 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, erro
 	}()
 	// An upload of any length is right as long as it goes on.
 	// The transport waits for its body, which may be a reader that stands still.
-	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
 	defer stop()
-	resp, err := b.data.Stream(ctx, rest.Request{
+	resp, err := b.data.Stream(watched, rest.Request{
 		Op: "upload", Method: "POST", Path: "/upload", Query: url.Values{"path": {name}}, Body: pr, Type: form.FormDataContentType(),
 	})
 	if err == nil {
@@ -149,6 +174,9 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, erro
 	case <-ctx.Done():
 		// A reader that stands still, such as a terminal, is left behind.
 		return 0, rest.Ended(ctx, "upload")
+	}
+	if err != nil && watched.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(watched)
 	}
 	switch {
 	case source.Err != nil:

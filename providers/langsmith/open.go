@@ -213,7 +213,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, start boo
 		case ending(m.Status) && start:
 			return m, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: "the sandbox is being deleted"}
 		case m.Status == "failed":
-			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "LangSmith reports failed: " + cmp.Or(rest.Clean(m.Message), "no reason given")}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "LangSmith reports failed: " + cmp.Or(a.Show(m.Message), "no reason given")}
 		case m.Status == "stopped" && start:
 			if spec.Progress != nil {
 				spec.Progress("sandbox was stopped: its processes and what was in /tmp are gone")
@@ -228,7 +228,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, start boo
 		}
 		if spec.Progress != nil && m.Status != told && m.Status != "" {
 			told = m.Status
-			spec.Progress("sandbox is " + rest.Clean(m.Status))
+			spec.Progress("sandbox is " + a.Show(m.Status))
 		}
 		err := rest.Sleep(limited, delay)
 		if err == nil {
@@ -243,9 +243,9 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, start boo
 		}
 		switch {
 		case ctx.Err() != nil:
-			return m, fmt.Errorf("waiting for state ready, last seen %s: %w", rest.Clean(m.Status), rest.Ended(ctx, op))
+			return m, fmt.Errorf("waiting for state ready, last seen %s: %w", a.Show(m.Status), rest.Ended(ctx, op))
 		case limited.Err() != nil:
-			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not ready after %v, last seen %s", startWithin, rest.Clean(m.Status))}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not ready after %v, last seen %s", startWithin, a.Show(m.Status))}
 		}
 		return m, err
 	}

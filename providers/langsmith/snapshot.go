@@ -161,7 +161,7 @@ func (a *api) built(ctx context.Context, s snapshot, progress func(string)) (sna
 	limited, cancel := context.WithTimeoutCause(ctx, buildWithin, errLate)
 	defer cancel()
 	if s.Status != "ready" && progress != nil {
-		progress("snapshot " + rest.Clean(cmp.Or(s.Name, s.ID)) + " is " + rest.Clean(s.Status))
+		progress("snapshot " + a.Show(cmp.Or(s.Name, s.ID)) + " is " + a.Show(s.Status))
 	}
 	delay := 200 * time.Millisecond
 	for {
@@ -170,7 +170,7 @@ func (a *api) built(ctx context.Context, s snapshot, progress func(string)) (sna
 			return s, nil
 		case "failed", "deleting":
 			return s, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("LangSmith reports %s: %s; delete the snapshot or choose another name",
-				s.Status, cmp.Or(rest.Clean(s.Message), "no reason given"))}
+				s.Status, cmp.Or(a.Show(s.Message), "no reason given"))}
 		}
 		err := rest.Sleep(limited, delay)
 		if err == nil {

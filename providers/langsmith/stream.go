@@ -45,7 +45,7 @@ type cutError struct {
 	err    error
 }
 
-func (e *cutError) Error() string { return "the connection broke: " + rest.Clean(e.err.Error()) }
+func (e *cutError) Error() string { return "the connection broke: " + e.err.Error() }
 
 // attend starts the command by the frame first and follows it to its end, over
 // as many WebSockets as it takes. It returns the status; with an error the status
@@ -82,7 +82,7 @@ func (j *job) attend(ctx context.Context, first frame) (int, error) {
 			continue
 		}
 		// Dialling would wake a machine that has been stopped; its commands are lost.
-		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: cut.Error(), Err: cut.err}
+		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: j.data.Show(cut.Error()), Err: cut.err}
 		if !asleep(cut.err) || j.started.Load() {
 			if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return 0, gone
@@ -124,14 +124,14 @@ func (j *job) connect(ctx context.Context, first frame) (exit int, started bool,
 		case "stdout":
 			j.report.add(t.Offset, t.Data)
 		case "exit", "error":
-			exit, err := t.outcome()
+			exit, err := j.outcome(t)
 			return exit, started, err
 		}
 	}
 }
 
 // outcome is the end of the command that t tells of.
-func (t told) outcome() (int, error) {
+func (b *box) outcome(t told) (int, error) {
 	const op = "run command"
 	if t.Type == "exit" {
 		if t.Exit == nil || *t.Exit < 0 || *t.Exit > 255 {
@@ -139,7 +139,7 @@ func (t told) outcome() (int, error) {
 		}
 		return *t.Exit, nil
 	}
-	message := rest.Clean(t.Error)
+	message := b.data.Show(t.Error)
 	switch t.Kind {
 	case "CommandTimeout":
 		return sandbox.ExitTimeout, &sandbox.Error{Code: sandbox.CodeTimeout, Op: op, Msg: "the command's time is up"}
@@ -157,14 +157,14 @@ func (b *box) kill(ctx context.Context, id string) (found bool, err error) {
 	conn, hangUp, err := b.dial(ctx)
 	var cut *cutError
 	if errors.As(err, &cut) {
-		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: cut.Error(), Err: cut.err}
+		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: b.data.Show(cut.Error()), Err: cut.err}
 	}
 	if err != nil {
 		return false, b.explain(ctx, err)
 	}
 	defer hangUp()
 	if err := say(ctx, conn, frame{"type": "reconnect", "command_id": id, "stdout_offset": 0, "stderr_offset": 0}); err != nil {
-		return false, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: rest.Clean(err.Error())}
+		return false, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: b.data.Show(err.Error())}
 	}
 	for {
 		t, err := hear(ctx, conn)
@@ -172,11 +172,11 @@ func (b *box) kill(ctx context.Context, id string) (found bool, err error) {
 		case err != nil && found:
 			return true, nil // it does not wait to be told
 		case err != nil:
-			return false, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: rest.Clean(err.Error())}
+			return false, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: b.data.Show(err.Error())}
 		case t.Type == "started":
 			found = true
 			if err := say(ctx, conn, frame{"type": "kill"}); err != nil {
-				return true, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: rest.Clean(err.Error())}
+				return true, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "end command", Msg: b.data.Show(err.Error())}
 			}
 		case t.Type == "exit":
 			return true, nil
@@ -273,7 +273,7 @@ func (b *box) refused(resp *http.Response) error {
 			} `json:"detail"`
 		}
 		if json.Unmarshal(data, &body) == nil {
-			e.Code, e.Message = rest.Clean(body.Detail.Kind), rest.Clean(body.Detail.Message)
+			e.Code, e.Message = b.data.Show(body.Detail.Kind), b.data.Show(body.Detail.Message)
 		}
 	}
 	switch {
