@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,15 +178,18 @@ func codeOf(r *refusal) sandbox.Code {
 	return sandbox.CodeUnavailable
 }
 
+// tokens finds what Modal gives out for calls: the header of such a token is JSON.
+var tokens = regexp.MustCompile(`eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_.-]*`)
+
 // clean makes Modal's text safe to show.
 func (a *api) clean(s string) string {
-	s = rest.Clean(s)
+	// A secret is hidden before the text is cut, which could leave a part of it.
 	for _, secret := range []string{a.TokenSecret, a.TokenID} {
 		if len(secret) >= 6 {
 			s = strings.ReplaceAll(s, secret, "***")
 		}
 	}
-	return s
+	return rest.Clean(tokens.ReplaceAllString(s, "***"))
 }
 
 // A policy says how often a call is sent and how long one attempt may take. The
@@ -399,6 +404,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 	}
 	var found []sandbox.Listed
 	q := &wire.SandboxListRequest{AppId: app, Tags: tag(labels)}
+	var pages rest.Pages
 	for {
 		page, err := call(ctx, a, "list sandboxes", a.SandboxListV2, q, policy{})
 		if err != nil {
@@ -407,12 +413,15 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 		last := q.BeforeTimestamp
 		for _, info := range page.GetSandboxes() {
 			q.BeforeTimestamp = info.GetCreatedAt()
-			if have := untag(info.GetTags()); carries(have, labels) && info.GetTaskInfo().GetResult() == nil {
+			if have := untag(info.GetTags()); carries(have, labels) && info.GetId() != "" && info.GetTaskInfo().GetResult() == nil {
 				found = append(found, listed(info, have))
 			}
 		}
 		if len(page.GetSandboxes()) == 0 || last != 0 && q.BeforeTimestamp >= last {
 			return found, nil
+		}
+		if err := pages.Next("list sandboxes", "Modal", fmt.Sprint(q.BeforeTimestamp)); err != nil {
+			return nil, err
 		}
 	}
 }

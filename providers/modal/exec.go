@@ -199,7 +199,7 @@ exit 0`
 
 // shell runs a short script of talkops's own and returns what it prints.
 func (b *box) shell(ctx context.Context, script string, args ...string) (out string, exit int, err error) {
-	var text bytes.Buffer
+	var text posix.Text
 	p := &process{
 		router: b.router, id: uuid.NewString(),
 		args:   []string{"/bin/sh", "-c", posix.Script(script, args...) + " </dev/null 2>&1"},

@@ -28,7 +28,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	if err := posix.CheckPath(op, name); err != nil {
 		return err
 	}
-	var said strings.Builder
+	var said posix.Text
 	content := &counter{w: w}
 	p := &process{
 		router: b.router, id: uuid.NewString(),
@@ -103,7 +103,7 @@ cat >"$1" && wc -c <"$1"`
 // upload streams r to the file name in the private directory.
 func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	const op = "upload"
-	var said strings.Builder
+	var said posix.Text
 	p := &process{
 		router: b.router, id: uuid.NewString(), input: r, bulk: true,
 		args:   []string{"/bin/sh", "-c", posix.Script(uploadScript, name) + " 2>&1"},
