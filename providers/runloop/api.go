@@ -79,12 +79,12 @@ func (m machine) expires() time.Time {
 }
 
 // reason is why the devbox has ended, as Runloop gives it.
-func (m machine) reason() string {
+func (a *api) reason(m machine) string {
 	reason := m.ShutdownReason
 	if m.Status == "failure" || reason == "" {
 		reason = m.FailureReason
 	}
-	if reason = rest.Clean(strings.ReplaceAll(reason, "_", " ")); reason == "" {
+	if reason = strings.ReplaceAll(a.Show(reason), "_", " "); reason == "" {
 		return "no reason given"
 	}
 	return reason
@@ -169,7 +169,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 	for _, status := range statuses {
 		err := each(ctx, a, "list devboxes", "/v1/devboxes", "devboxes", url.Values{"status": {status}}, func(m machine) {
 			known := slices.ContainsFunc(found, func(l sandbox.Listed) bool { return l.ID == m.ID })
-			if known || m.Status == "shutdown" || !carries(m.Metadata, labels) {
+			if known || m.ID == "" || m.Status == "shutdown" || !carries(m.Metadata, labels) {
 				return
 			}
 			found = append(found, sandbox.Listed{
@@ -187,6 +187,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 func each[T interface{ identity() string }](ctx context.Context, a *api, op, path, key string, query url.Values, f func(T)) error {
 	query.Set("limit", "100")
 	query.Set("include_total_count", "false")
+	var pages rest.Pages
 	for {
 		var page map[string]json.RawMessage
 		if err := a.JSON(ctx, rest.Request{Op: op, Method: "GET", Path: path, Query: query}, &page); err != nil {
@@ -204,8 +205,8 @@ func each[T interface{ identity() string }](ctx context.Context, a *api, op, pat
 			return nil
 		}
 		last := items[len(items)-1].identity()
-		if last == "" || last == query.Get("starting_after") {
-			return nil
+		if err := pages.Next(op, a.Vendor, last); err != nil {
+			return err
 		}
 		query.Set("starting_after", last)
 	}

@@ -31,6 +31,9 @@ const (
 	limitGrace = 30 * time.Second // how much later than here a command is ended there
 	aliveEvery = time.Minute      // how often a devbox with an idle limit is told of a running command
 	smallFiles = 1 << 20          // files of a command up to this size wait for the next command
+	lineMost   = 4 << 20          // of a stream
+
+	silentAfter = 2 * time.Minute // an upload that stands still, or is not answered, has failed
 )
 
 // A box is one open devbox.
@@ -498,7 +501,7 @@ func (j *job) listen(ctx context.Context, s *stream) error {
 			if fmt.Sprint(why.Code) == "408" {
 				return nil
 			}
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "read output", Msg: "Runloop: " + rest.Clean(why.Message)}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "read output", Msg: "Runloop: " + j.api.Show(why.Message)}
 		}
 		var item struct {
 			Output string `json:"output"`
@@ -566,6 +569,9 @@ func (s *stream) take(piece string, offset *int64) error {
 		data = more
 	}
 	s.rest = append(s.rest[:0], s.rest[end:]...)
+	if len(s.rest) > lineMost {
+		s.broken, s.rest = true, nil // no line of ours is so long
+	}
 	if len(data) == 0 {
 		return nil
 	}
@@ -591,10 +597,10 @@ func (s *stream) mark(kind byte, text string) error {
 		}
 		s.size, s.whole = n, !s.last
 	case '=':
-		if err != nil {
-			n = unknown
+		// After a gap it may be the end of a line of base64.
+		if err == nil {
+			s.status, s.whole = n, true
 		}
-		s.status, s.whole = n, true
 	}
 	return nil
 }
@@ -603,7 +609,7 @@ func (s *stream) mark(kind byte, text string) error {
 // output, in its files.
 func (j *job) salvage(ctx context.Context) error {
 	if j.out.status < 0 {
-		var text strings.Builder
+		var text posix.Text
 		if err := j.fetch(ctx, &stream{file: j.file("x"), w: &text}); err != nil {
 			return err
 		}
@@ -630,6 +636,17 @@ func (j *job) salvage(ctx context.Context) error {
 func (j *job) complete(ctx context.Context, s *stream) error {
 	if s.w == nil {
 		return nil
+	}
+	if s.size == unknown {
+		// What sends it on was killed, or its last word was in a gap.
+		switch err := j.fetch(ctx, s); {
+		case errors.Is(err, errLost):
+			s.size = lost
+		case err != nil:
+			return err
+		default:
+			s.size = s.have
+		}
 	}
 	if s.size == lost {
 		return &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
@@ -667,7 +684,7 @@ func (j *job) fetch(ctx context.Context, s *stream) error {
 
 // noDir is the error of a command whose directory could not be entered, or nil.
 func (j *job) noDir(ctx context.Context, dir string) error {
-	var why strings.Builder
+	var why posix.Text
 	if _, err := j.download(ctx, j.file("f"), 0, -1, &why); err != nil {
 		return nil
 	}
@@ -790,7 +807,7 @@ func (b *box) explain(ctx context.Context, err error) error {
 	}
 	switch m.Status {
 	case "shutdown", "failure":
-		return &sandbox.Error{Code: sandbox.CodeGone, Op: "devbox " + b.id, Msg: fmt.Sprintf("Runloop reports %s: %s", m.Status, m.reason()), Err: err}
+		return &sandbox.Error{Code: sandbox.CodeGone, Op: "devbox " + b.id, Msg: fmt.Sprintf("Runloop reports %s: %s", m.Status, b.api.reason(m)), Err: err}
 	case "suspending", "suspended", "resuming":
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "devbox " + b.id, Msg: "the devbox is " + m.Status, Err: err}
 	}

@@ -147,12 +147,19 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	if first.err != nil {
 		return fmt.Errorf("upload: %w", first.err)
 	}
+	// The private directory may have been deleted.
+	restore := func() { b.shell(ctx, `mkdir -p -m 700 "$1"`, b.run) }
 	if len(first.data) > pieceMost {
+		restore()
 		return b.send(ctx, name, io.MultiReader(bytes.NewReader(first.data), source), source)
 	}
 	for n := 1; ; n++ {
 		err := b.send(ctx, name, bytes.NewReader(first.data), source)
 		code := sandbox.CodeOf(err)
+		if n == 1 && absent(err) {
+			restore()
+			continue
+		}
 		if err == nil || n >= 4 || code != sandbox.CodeUnavailable && code != sandbox.CodeRateLimited {
 			return err
 		}
@@ -166,6 +173,8 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 func (b *box) send(ctx context.Context, name string, r io.Reader, source *posix.Source) error {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
+	watched, r, unwatch := rest.Watch(ctx, r, "upload", "Runloop", silentAfter)
+	defer unwatch()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -185,9 +194,9 @@ func (b *box) send(ctx context.Context, name string, r io.Reader, source *posix.
 	unbounded := b.api.Client
 	unbounded.Timeout = 24 * time.Hour
 	// The transport waits for its body, which may be a reader that stands still.
-	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
 	defer stop()
-	err := unbounded.JSON(ctx, rest.Request{
+	err := unbounded.JSON(watched, rest.Request{
 		Op: "upload", Method: "POST", Path: b.api.path(b.id, "upload_file"), Body: pr, Type: form.FormDataContentType(),
 	}, nil)
 	pr.CloseWithError(errors.New("the upload has ended"))
@@ -195,6 +204,9 @@ func (b *box) send(ctx context.Context, name string, r io.Reader, source *posix.
 	case <-done:
 	case <-ctx.Done():
 		return rest.Ended(ctx, "upload")
+	}
+	if err != nil && watched.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(watched)
 	}
 	if source.Err != nil {
 		return fmt.Errorf("upload: %w", source.Err)

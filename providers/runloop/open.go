@@ -208,7 +208,7 @@ func (a *api) attach(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		return nil, err
 	}
 	if m.Status == "shutdown" {
-		return nil, &sandbox.Error{Code: sandbox.CodeNotFound, Op: "devbox " + m.ID, Msg: "the devbox has been shut down: " + m.reason()}
+		return nil, &sandbox.Error{Code: sandbox.CodeNotFound, Op: "devbox " + m.ID, Msg: "the devbox has been shut down: " + a.reason(m)}
 	}
 	return a.ready(ctx, spec, m, true)
 }
@@ -232,7 +232,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 			if resume {
 				code = sandbox.CodeGone
 			}
-			return m.Status, &sandbox.Error{Code: code, Op: op, Msg: fmt.Sprintf("Runloop reports %s: %s", m.Status, m.reason())}
+			return m.Status, &sandbox.Error{Code: code, Op: op, Msg: fmt.Sprintf("Runloop reports %s: %s", m.Status, a.reason(m))}
 		case "suspended":
 			if !resume {
 				return m.Status, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "the devbox is suspended before it was ready"}
@@ -249,7 +249,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 		}
 		if spec.Progress != nil && m.Status != told {
 			told = m.Status
-			spec.Progress("devbox is " + strings.ReplaceAll(rest.Clean(m.Status), "_", " "))
+			spec.Progress("devbox is " + strings.ReplaceAll(a.Show(m.Status), "_", " "))
 		}
 		if err == nil {
 			var seen machine
@@ -275,9 +275,9 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
-			return m.Status, fmt.Errorf("waiting for status running, last seen %s: %w", rest.Clean(m.Status), rest.Ended(ctx, op))
+			return m.Status, fmt.Errorf("waiting for status running, last seen %s: %w", a.Show(m.Status), rest.Ended(ctx, op))
 		case limited.Err() != nil:
-			return m.Status, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not running after %v, last seen %s", startWithin, rest.Clean(m.Status))}
+			return m.Status, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not running after %v, last seen %s", startWithin, a.Show(m.Status))}
 		default:
 			return m.Status, err
 		}

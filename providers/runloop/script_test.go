@@ -140,3 +140,22 @@ func TestStreamOffsets(t *testing.T) {
 		t.Errorf("got %v, want that it ran twice", err)
 	}
 }
+
+// A line that never ends must not fill the memory: the file has what it holds.
+func TestStreamWithoutLines(t *testing.T) {
+	s := &stream{w: io.Discard}
+	for range 100 {
+		if err := s.take(strings.Repeat("QUJD", 64<<10), nil); err != nil {
+			t.Fatal(err)
+		}
+		if cap(s.rest) > 4*lineMost {
+			t.Fatalf("%d bytes are kept", cap(s.rest))
+		}
+	}
+	if !s.broken {
+		t.Error("the stream counts as whole")
+	}
+	if err := s.take("==\n", nil); err != nil || s.whole {
+		t.Errorf("the end of a line of base64 is taken for a status (%v)", err)
+	}
+}

@@ -42,7 +42,7 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 		case state.Status == "complete":
 			return nil
 		case state.Status == "error", state.Status == "deleted":
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "Runloop reports " + state.Status + ": " + rest.Clean(state.Error)}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "Runloop reports " + state.Status + ": " + b.api.Show(state.Error)}
 		}
 		if rest.Sleep(ctx, delay) != nil {
 			return rest.Ended(ctx, op)

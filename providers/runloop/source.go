@@ -120,7 +120,7 @@ func (a *api) built(ctx context.Context, spec sandbox.Spec, p blueprint) error {
 		}
 		if spec.Progress != nil && p.Status != told && p.Status != "" {
 			told = p.Status
-			spec.Progress("blueprint is " + strings.ReplaceAll(rest.Clean(p.Status), "_", " "))
+			spec.Progress("blueprint is " + strings.ReplaceAll(a.Show(p.Status), "_", " "))
 		}
 		err := rest.Sleep(limited, pollEvery)
 		if err == nil {
@@ -134,7 +134,7 @@ func (a *api) built(ctx context.Context, spec sandbox.Spec, p blueprint) error {
 		case ctx.Err() != nil:
 			return rest.Ended(ctx, op)
 		case limited.Err() != nil:
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not built after %v, last seen %s", buildWithin, rest.Clean(p.Status))}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not built after %v, last seen %s", buildWithin, a.Show(p.Status))}
 		}
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *api) built(ctx context.Context, spec sandbox.Spec, p blueprint) error {
 func (a *api) buildLog(ctx context.Context, p blueprint) string {
 	text := "failed"
 	if p.Reason != "" {
-		text += ": " + rest.Clean(p.Reason)
+		text += ": " + a.Show(p.Reason)
 	}
 	var answer struct {
 		Logs []struct {
@@ -157,7 +157,7 @@ func (a *api) buildLog(ctx context.Context, p blueprint) string {
 	if n := len(answer.Logs); err == nil && n > 0 {
 		var lines []string
 		for _, l := range answer.Logs[max(0, n-5):] {
-			lines = append(lines, rest.Clean(l.Message))
+			lines = append(lines, a.Show(l.Message))
 		}
 		text += "; its log ends: " + rest.Clean(strings.Join(lines, " / "))
 	}
