@@ -255,6 +255,7 @@ type answerPage struct {
 
 // each calls f with every page of a list.
 func each(ctx context.Context, a *api, op, path string, query url.Values, f func(answerPage)) error {
+	var pages rest.Pages
 	for {
 		var page answerPage
 		if err := a.json(ctx, rest.Request{Op: op, Method: "GET", Path: path, Query: query}, &page); err != nil {
@@ -265,8 +266,11 @@ func each(ctx context.Context, a *api, op, path string, query url.Values, f func
 		}
 		f(page)
 		next := page.Pagination.Next
-		if next == "" || next == query.Get("cursor") {
+		if next == "" {
 			return nil
+		}
+		if err := pages.Next(op, a.Vendor, next); err != nil {
+			return err
 		}
 		query.Set("cursor", next)
 	}

@@ -88,6 +88,7 @@ type stream struct {
 	size   int64  // of the file
 	status int64  // of the command
 	whole  bool   // everything has been read
+	full   bool   // the disk was full when the command ended
 }
 
 // What a size or status is that has no value.
@@ -237,6 +238,7 @@ pump=$!
 status=$?
 { echo "$status" >"$b.x"; } || { [ -e "$b.x" ] || kill "$pump"; }
 wait "$pump"
+[ -s "$b.x" ] || [ ! -e "$b.x" ] || echo "#" >&3
 echo "=$status" >&3
 exit "$status"`
 
@@ -292,6 +294,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	if err == nil && exit == posix.NoDir {
 		err = j.noDir(ctx, cmd.Dir)
+	}
+	if err == nil && j.out.full {
+		err = posix.FullDisk(exit)
 	}
 	if err == nil && cmd.Stdin == nil && j.out.have <= smallFiles && (j.err == nil || j.err.have <= smallFiles) {
 		j.mu.Lock()
@@ -479,7 +484,7 @@ func (b *box) judge(ctx context.Context, err error, seen time.Time) error {
 		return rest.Ended(ctx, "watch command")
 	}
 	switch sandbox.CodeOf(err) {
-	case sandbox.CodeUnauthenticated, sandbox.CodePermissionDenied:
+	case sandbox.CodeUnauthenticated, sandbox.CodePermissionDenied, sandbox.CodeTooLarge:
 		return err
 	}
 	if gone := b.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
@@ -560,7 +565,7 @@ func (b *box) lines(ctx context.Context, r rest.Request, idle time.Duration, f f
 				Message string `json:"message"`
 			}
 			json.Unmarshal(l.Data, &why)
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: r.Op, Msg: "Vercel: " + rest.Clean(why.Code+": "+why.Message)}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: r.Op, Msg: "Vercel: " + b.api.Show(why.Code+": "+why.Message)}
 		}
 		if last, err := f(l); last || err != nil {
 			return err
@@ -590,7 +595,7 @@ func (s *stream) take(piece string) error {
 	var data []byte
 	for line := range bytes.Lines(s.rest[:end]) {
 		line = bytes.TrimRight(line, "\r\n")
-		if len(line) > 0 && bytes.IndexByte([]byte("!.="), line[0]) >= 0 {
+		if len(line) > 0 && bytes.IndexByte([]byte("!.=#"), line[0]) >= 0 {
 			if line[0] == '!' {
 				return errTwice
 			}
@@ -608,6 +613,9 @@ func (s *stream) take(piece string) error {
 		data = more
 	}
 	s.rest = append(s.rest[:0], s.rest[end:]...)
+	if len(s.rest) > lineMost {
+		s.broken, s.rest = true, nil // no line of ours is so long
+	}
 	if len(data) == 0 {
 		return nil
 	}
@@ -623,6 +631,8 @@ func (s *stream) take(piece string) error {
 func (s *stream) mark(kind byte, text string) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
+	case kind == '#':
+		s.full = true
 	case kind == '=' && err == nil:
 		s.status, s.whole = n, true
 	case kind == '.' && err != nil:
@@ -636,7 +646,7 @@ func (s *stream) mark(kind byte, text string) {
 // output, in its files.
 func (j *job) salvage(ctx context.Context) error {
 	if j.out.status < 0 {
-		var text strings.Builder
+		var text posix.Text
 		if err := j.fetch(ctx, &stream{file: j.file("x"), w: &text}); err != nil {
 			return err
 		}
@@ -663,6 +673,17 @@ func (j *job) salvage(ctx context.Context) error {
 func (j *job) complete(ctx context.Context, s *stream) error {
 	if s.w == nil {
 		return nil
+	}
+	if s.size == unknown {
+		// What sends it on was killed, or its last word was in a gap.
+		switch err := j.fetch(ctx, s); {
+		case errors.Is(err, errLost):
+			s.size = lost
+		case err != nil:
+			return err
+		default:
+			s.size = s.have
+		}
 	}
 	if s.size == lost {
 		return &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
@@ -700,7 +721,7 @@ func (j *job) fetch(ctx context.Context, s *stream) error {
 
 // noDir is the error of a command whose directory could not be entered, or nil.
 func (j *job) noDir(ctx context.Context, dir string) error {
-	var why strings.Builder
+	var why posix.Text
 	if _, err := j.download(ctx, j.file("f"), 0, &why); err != nil {
 		return nil
 	}
@@ -777,12 +798,12 @@ func (b *box) shell(ctx context.Context, repeat bool, script string, args ...str
 			case l.Command != nil:
 				id = l.Command.ID
 			default:
-				text.add(l)
+				return false, text.add(l)
 			}
 			return end != nil, nil
 		})
 		status := rest.Status(err)
-		if end == nil && ctx.Err() == nil && (status == 0 || status >= 500) {
+		if end == nil && ctx.Err() == nil && sandbox.CodeOf(err) != sandbox.CodeTooLarge && (status == 0 || status >= 500) {
 			if id == "" {
 				id = b.find(ctx, session, tag)
 			}
@@ -816,15 +837,16 @@ func (b *box) shell(ctx context.Context, repeat bool, script string, args ...str
 }
 
 // An output is what a script has printed.
-type output struct{ out, err strings.Builder }
+type output struct{ out, err posix.Text }
 
-func (o *output) add(l logLine) {
+func (o *output) add(l logLine) (err error) {
 	switch l.Stream {
 	case "stdout":
-		o.out.WriteString(l.text())
+		_, err = o.out.Write([]byte(l.text()))
 	case "stderr":
-		o.err.WriteString(l.text())
+		_, err = o.err.Write([]byte(l.text()))
 	}
+	return err
 }
 
 // collect waits for the end of a script and reads its log.
@@ -836,8 +858,7 @@ func (b *box) collect(ctx context.Context, session, id string, text *output) (*c
 		if err == nil && c.ended() {
 			*text = output{}
 			err = b.lines(ctx, rest.Request{Op: "read output", Method: "GET", Path: running(session, "cmd", id, "logs")}, idleAfter, func(l logLine) (bool, error) {
-				text.add(l)
-				return false, nil
+				return false, text.add(l)
 			})
 			if err == nil {
 				return &c, nil

@@ -252,7 +252,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 		case status == "running":
 			return m, nil
 		case over(status) && !resume, status == "failed" && tries > 0, tries > 2:
-			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "Vercel reports " + rest.Clean(status) + " before it was ready"}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "Vercel reports " + a.Show(status) + " before it was ready"}
 		case over(status):
 			tell("sandbox is " + status + "; it is resumed in a new session, without its processes")
 			var next machine
@@ -267,7 +267,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 				err = nil // it is still stopping
 			}
 		default:
-			tell("sandbox is " + rest.Clean(status))
+			tell("sandbox is " + a.Show(status))
 		}
 		if err == nil {
 			if err = rest.Sleep(limited, delay); err == nil {
@@ -281,9 +281,9 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 		}
 		switch {
 		case ctx.Err() != nil:
-			return m, fmt.Errorf("waiting for status running, last seen %s: %w", rest.Clean(m.Session.Status), rest.Ended(ctx, op))
+			return m, fmt.Errorf("waiting for status running, last seen %s: %w", a.Show(m.Session.Status), rest.Ended(ctx, op))
 		case limited.Err() != nil:
-			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not running after %v, last seen %s", startWithin, rest.Clean(m.Session.Status))}
+			return m, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not running after %v, last seen %s", startWithin, a.Show(m.Session.Status))}
 		}
 		return m, err
 	}

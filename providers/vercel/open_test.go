@@ -890,3 +890,25 @@ func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// A command may delete what it finds in the temporary directory.
+func TestDeletedPrivateDirectory(t *testing.T) {
+	s := verceltest.New(t)
+	sb := open(t, s)
+	file := sb.Info().Dir + "/f"
+	remove := func() {
+		t.Helper()
+		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
+			t.Errorf("a command whose output is lost ended with %d and no error", exit)
+		}
+	}
+	remove()
+	if err := sb.WriteFile(t.Context(), file, strings.NewReader("x"), 0o644); err != nil {
+		t.Errorf("writing afterwards: %v", err)
+	}
+	remove()
+	var out bytes.Buffer
+	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
+		t.Errorf("afterwards: %q, %v", out.String(), err)
+	}
+}

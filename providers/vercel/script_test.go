@@ -5,12 +5,16 @@ package vercel
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // shells are those an image may have.
@@ -139,4 +143,34 @@ func TestStreamLeavesOutWhatWasRead(t *testing.T) {
 	if err := s.take("!\n"); err != errTwice {
 		t.Errorf("got %v, want that it ran before", err)
 	}
+}
+
+// A line that never ends must not fill the memory: the file has what it holds.
+func TestStreamWithoutLines(t *testing.T) {
+	s := &stream{w: io.Discard}
+	for range 100 {
+		if err := s.take(strings.Repeat("QUJD", 64<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if cap(s.rest) > 4*lineMost {
+			t.Fatalf("%d bytes are kept", cap(s.rest))
+		}
+	}
+	if !s.broken {
+		t.Error("the stream counts as whole")
+	}
+}
+
+func TestScriptThatPrintsWithoutEnd(t *testing.T) {
+	var o output
+	piece, _ := json.Marshal(strings.Repeat("x", 1<<20))
+	for range 100 {
+		if err := o.add(logLine{Stream: "stdout", Data: piece}); err != nil {
+			if sandbox.CodeOf(err) != sandbox.CodeTooLarge {
+				t.Errorf("got %v, want that it is too large", err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d bytes are kept", o.out.Len())
 }
