@@ -20,6 +20,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/workspace"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // changesCommands are the ways back: what runs changed in their sandboxes.
@@ -565,7 +566,12 @@ func (a *app) lookAgain(ctx context.Context, lease session.Lease, h *workspace.H
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	if err := session.Rescue(ctx, p, lease, settings, a.leases(), h); err != nil {
+	err = session.Rescue(ctx, p, lease, settings, a.leases(), h)
+	if errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound) {
+		a.warnf("the sandbox is gone; this is what came home before")
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	a.warnf("the sandbox holds nothing that is not here; to end it: talkops sandbox rm %s", lease.ID)
