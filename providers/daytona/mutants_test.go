@@ -3,7 +3,10 @@ package daytona_test
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/talkops-ai/talkops/providers/daytona"
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
@@ -38,6 +41,41 @@ func (f faulty) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 		return f.list(ctx, f.Provider, spec)
 	}
 	return f.Provider.List(ctx, spec)
+}
+
+// changed opens sandboxes that are wrapped.
+func changed(wrap func(sandbox.Sandbox) sandbox.Sandbox) func(context.Context, sandbox.Provider, sandbox.Spec) (sandbox.Sandbox, error) {
+	return func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
+		sb, err := p.Open(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(sb), nil
+	}
+}
+
+// silent says nothing of files that are not permitted.
+type silent struct{ sandbox.Sandbox }
+
+func (s silent) ReadFile(ctx context.Context, name string, w io.Writer) error {
+	if err := s.Sandbox.ReadFile(ctx, name, w); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+func (s silent) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
+	if err := s.Sandbox.WriteFile(ctx, name, r, perm); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// boastful offers to move its end and then does not know how.
+type boastful struct{ sandbox.Sandbox }
+
+func (boastful) Extend(context.Context, time.Time) (time.Time, error) {
+	return time.Time{}, &sandbox.Error{Code: sandbox.CodeInternal}
 }
 
 // The rules about a machine's life catch a provider that breaks them.
@@ -80,6 +118,9 @@ func TestLifeRulesCatchTheirMutants(t *testing.T) {
 			}
 			return sb, err
 		}},
+		"C236": {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return silent{sb} })},
+		"C75":  {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return silent{sb} })},
+		"C221": {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return boastful{sb} })},
 		"C54": {open: func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
 			spec.Env = map[string]string{"LEAK": spec.Settings["api_key"]}
 			return p.Open(ctx, spec)
