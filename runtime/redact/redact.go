@@ -137,6 +137,38 @@ func (r *Redactor) Text(s string) string {
 	return string(out)
 }
 
+// Before is Text, and blots out as well what is left of a secret where a text was
+// cut in front of mark.
+func (r *Redactor) Before(mark, s string) string {
+	s = r.Text(s)
+	if r == nil || !strings.Contains(s, mark) {
+		return s
+	}
+	parts := strings.Split(s, mark)
+	for i, part := range parts[:len(parts)-1] {
+		parts[i] = r.end(part)
+	}
+	return strings.Join(parts, mark)
+}
+
+// end blots out the longest beginning of a secret at the end of text.
+func (r *Redactor) end(text string) string {
+	longest := 0
+	for _, list := range r.forms {
+		for _, form := range list {
+			for n := min(len(form)-1, len(text)); n >= shortest && n > longest; n-- {
+				if strings.HasSuffix(text, form[:n]) {
+					longest = n
+				}
+			}
+		}
+	}
+	if longest == 0 {
+		return text
+	}
+	return text[:len(text)-longest] + Mark
+}
+
 // JSON returns JSON text with the secrets in its strings blotted out. It stays
 // valid JSON.
 func (r *Redactor) JSON(text []byte) []byte {

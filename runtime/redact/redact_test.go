@@ -101,6 +101,15 @@ func TestStreamIsTheSameAsWhole(t *testing.T) {
 	}
 }
 
+func TestCutInTheMiddle(t *testing.T) {
+	r := redact.New(key)
+	got := r.Before(" [cut]", "a "+key[:12]+" [cut]\nb "+key+" [cut]\nc "+key[:5]+" [cut]\n"+key[:12])
+	want := "a " + redact.Mark + " [cut]\nb " + redact.Mark + " [cut]\nc " + key[:5] + " [cut]\n" + key[:12]
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestLongestFirst(t *testing.T) {
 	r := redact.New("abcdef", "abcdefghij")
 	if got := r.Text("abcdefghij abcdefg"); got != redact.Mark+" "+redact.Mark+"g" {

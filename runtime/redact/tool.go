@@ -51,6 +51,6 @@ func (d *discreet) Run(ctx context.Context, input string, emit func(tool.Output)
 			emit(tool.Output{Stderr: stderr, Data: rest})
 		}
 	}
-	result.Text = d.r.Text(result.Text)
+	result.Text = d.r.Before(" [line cut", result.Text)
 	return result, err
 }
