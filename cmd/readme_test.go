@@ -193,7 +193,7 @@ func exits() []exit {
 		{exitRefused, "permission_needed", "a tool call needed a person's permission and nobody could be asked; the answer is printed all the same"},
 		of(&session.StartError{}, "the sandbox could not be made, reached or set up; nothing ran on this computer instead"),
 		{exitSandbox, "sandbox_lost", "the sandbox ended while it was in use"},
-		of(&session.UnsavedError{}, "the changes could not be fetched; the sandbox is left running and named, if it is still there"),
+		of(&session.UnsavedError{}, "the changes could not be fetched, and the sandbox is left running and named if it is still there; or they are kept, but not all could be applied or exported"),
 		of(agent.ErrBudget, "`--max-cost-usd` is reached"),
 		of(agent.ErrTurns, "`--max-turns` is reached"),
 		of(&untrustedError{}, "the project's own settings ask for more than they may; see [Trust](#trust)"),

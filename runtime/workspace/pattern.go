@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"path"
 	"regexp"
 	"strings"
 )
@@ -18,9 +17,7 @@ func parsePatterns(lines []string) []pattern {
 	var list []pattern
 	for _, line := range lines {
 		line = strings.TrimSuffix(line, "\r")
-		if !strings.HasSuffix(line, `\ `) {
-			line = strings.TrimRight(line, " ")
-		}
+		line = trimSpaces(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -28,9 +25,8 @@ func parsePatterns(lines []string) []pattern {
 		if line[0] == '!' {
 			p.negate, line = true, line[1:]
 		}
-		line = strings.TrimPrefix(line, `\`)
 		if strings.HasSuffix(line, "/") {
-			p.dirOnly, line = true, strings.TrimRight(line, "/")
+			p.dirOnly, line = true, strings.TrimSuffix(line, "/")
 		}
 		anchored := strings.Contains(line, "/")
 		p.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
@@ -79,13 +75,138 @@ func matchSegments(pat, parts []string) bool {
 		if len(parts) == 0 {
 			return false
 		}
-		if ok, err := path.Match(strings.ReplaceAll(pat[0], "[!", "[^"), parts[0]); err != nil || !ok {
+		if !wild(pat[0], parts[0]) {
 			return false
 		}
 		pat, parts = pat[1:], parts[1:]
 	}
 	return len(parts) == 0
 }
+
+// trimSpaces drops the spaces at the end of a line, up to one with a backslash.
+func trimSpaces(line string) string {
+	for strings.HasSuffix(line, " ") {
+		before := line[:len(line)-1]
+		if slashes := len(before) - len(strings.TrimRight(before, `\`)); slashes%2 == 1 {
+			return line
+		}
+		line = before
+	}
+	return line
+}
+
+// wild reports whether name, a part of a path, matches pattern as git has it: byte
+// by byte, with * and ?, classes and backslashes. A pattern that is broken
+// matches nothing.
+func wild(pattern, name string) bool {
+	for pattern != "" {
+		switch c := pattern[0]; c {
+		case '*':
+			rest := strings.TrimLeft(pattern, "*")
+			if rest == "" {
+				return true
+			}
+			for i := 0; i <= len(name); i++ {
+				if wild(rest, name[i:]) {
+					return true
+				}
+			}
+			return false
+		case '?':
+			if name == "" {
+				return false
+			}
+			pattern = pattern[1:]
+		case '[':
+			if name == "" {
+				return false
+			}
+			in, rest, ok := class(pattern[1:], name[0])
+			if !ok || !in {
+				return false
+			}
+			pattern = rest
+		default:
+			if c == '\\' {
+				if pattern = pattern[1:]; pattern == "" {
+					return false
+				}
+			}
+			if name == "" || pattern[0] != name[0] {
+				return false
+			}
+			pattern = pattern[1:]
+		}
+		name = name[1:]
+	}
+	return name == ""
+}
+
+// class reads a class after its bracket, and says whether c is in it and what
+// follows; ok is false if it has no end.
+func class(pattern string, c byte) (in bool, rest string, ok bool) {
+	not := pattern != "" && (pattern[0] == '!' || pattern[0] == '^')
+	if not {
+		pattern = pattern[1:]
+	}
+	take := func() (byte, bool) {
+		if strings.HasPrefix(pattern, `\`) {
+			pattern = pattern[1:]
+		}
+		if pattern == "" {
+			return 0, false
+		}
+		b := pattern[0]
+		pattern = pattern[1:]
+		return b, true
+	}
+	for first := true; ; first = false {
+		if pattern == "" {
+			return false, "", false
+		}
+		if pattern[0] == ']' && !first {
+			return in != not, pattern[1:], true
+		}
+		if name, after, named := strings.Cut(strings.TrimPrefix(pattern, "[:"), ":]"); named && strings.HasPrefix(pattern, "[:") && !strings.ContainsAny(name, "]") {
+			is := classes[name]
+			if is == nil {
+				return false, "", false
+			}
+			in, pattern = in || is(c), after
+			continue
+		}
+		from, ok := take()
+		if !ok {
+			return false, "", false
+		}
+		to := from
+		if len(pattern) > 1 && pattern[0] == '-' && pattern[1] != ']' {
+			pattern = pattern[1:]
+			if to, ok = take(); !ok {
+				return false, "", false
+			}
+		}
+		in = in || from <= c && c <= to
+	}
+}
+
+var classes = map[string]func(byte) bool{
+	"alpha":  isAlpha,
+	"digit":  isDigit,
+	"alnum":  func(c byte) bool { return isAlpha(c) || isDigit(c) },
+	"upper":  func(c byte) bool { return 'A' <= c && c <= 'Z' },
+	"lower":  func(c byte) bool { return 'a' <= c && c <= 'z' },
+	"space":  func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' },
+	"blank":  func(c byte) bool { return c == ' ' || c == '\t' },
+	"punct":  func(c byte) bool { return c > ' ' && c < 0x7f && !isAlpha(c) && !isDigit(c) },
+	"print":  func(c byte) bool { return c >= ' ' && c < 0x7f },
+	"graph":  func(c byte) bool { return c > ' ' && c < 0x7f },
+	"cntrl":  func(c byte) bool { return c < ' ' || c == 0x7f },
+	"xdigit": func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' },
+}
+
+func isAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // skipped are the directories that stay at home, by name and at any depth.
 var skipped = map[string]bool{
