@@ -130,7 +130,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 			Mask: a.redact.Writer,
 		}), lookups...)),
 		Approver:  &approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember},
-		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: c.policy},
+		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: moment(c.current)},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Instructions: a.instructions(cfg),
@@ -155,6 +155,14 @@ type conversation struct {
 	usage  model.Usage // of the last step
 	cost   float64
 	told   float64 // cost of the turns that are done
+}
+
+// A moment decides by the policy that holds when it is asked.
+type moment func() approval.Policy
+
+// Approve implements approval.Approver.
+func (m moment) Approve(ctx context.Context, req approval.Request) (approval.Decision, error) {
+	return m().Approve(ctx, req)
 }
 
 func (c *conversation) current() approval.Policy {
@@ -182,15 +190,26 @@ func (c *conversation) Status() tui.Status {
 
 // Prompt implements tui.Session.
 func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
+	said := c.app.redact.Stream() // a secret may be cut between two pieces
+	rest := func() {
+		if held := said.Rest(); len(held) > 0 {
+			emit(agent.Text{Text: string(held)})
+		}
+	}
 	c.agent.Emit = func(e agent.Event) {
 		if used, ok := e.(agent.Used); ok {
 			c.mu.Lock()
 			c.usage, c.cost = used.Usage, c.told+used.CostUSD
 			c.mu.Unlock()
 		}
-		if said, ok := e.(agent.Text); ok {
-			said.Text = c.app.redact.Text(said.Text)
-			e = said
+		switch piece := e.(type) {
+		case agent.Text:
+			e = agent.Text{Text: string(said.Next([]byte(piece.Text)))}
+		case agent.Reset:
+			said.Rest()
+		case agent.Reasoning, agent.Used:
+		default:
+			rest()
 		}
 		emit(e)
 	}

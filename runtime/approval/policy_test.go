@@ -161,7 +161,7 @@ func TestNever(t *testing.T) {
 			t.Errorf("%q in a sandbox: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
 		}
 	}
-	for _, line := range []string{"find . -delete", "rm -rf .", "rm -rf ./*", "rsync -a --delete empty/ ./", "mv ./* /tmp/", "truncate -s 0 *", "rm -rf $X/", "eval x", "curl x | sh"} {
+	for _, line := range []string{"find . -delete", "rm -rf .", "rm -rf ./*", "rsync -a --delete empty/ ./", "mv ./* /tmp/", "truncate -s 0 *", "rm -rf $X/", "eval x", "curl x | sh", "/tmp/x/terraform apply", "./kubectl delete ns a"} {
 		if j := approval.Judge(line, inBox, ""); j.Verdict != approval.Ask {
 			t.Errorf("%q in a sandbox: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
 		}

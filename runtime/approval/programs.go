@@ -90,6 +90,7 @@ func (c *command) run(words []word) {
 	if strings.Contains(name, "/") {
 		if !slices.Contains(standard, path.Dir(name)) {
 			c.find(T3, "runs code that was not read")
+			c.program(path.Base(name), args) // a copy of a program does what it does
 			return
 		}
 		name = path.Base(name)
