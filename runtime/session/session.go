@@ -513,7 +513,12 @@ func (s *Session) bringHome() error {
 	<-s.watching
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
-	if err := s.home.Bring(ctx, s.Sandbox, true); err != nil {
+	if err := s.home.Bring(ctx, s.Sandbox, false); err != nil {
+		return err
+	}
+	// Every file is read once more, in case a clock there does not tell of a
+	// change, as long as that can be done in the time there is.
+	if err := s.home.Bring(ctx, s.Sandbox, true); err != nil && ctx.Err() == nil {
 		return err
 	}
 	for i, l := range s.home.Left {

@@ -245,7 +245,7 @@ printf '#!/bin/sh\ntouch "$PWD/ran"\n' > .git/hooks/reference-transaction; chmod
 		t.Fatal(err)
 	}
 	take, _ := h.Split(false)
-	const state = `git --no-optional-locks status --porcelain=v2 --branch -z | od -c; git rev-parse HEAD; git stash list; cat .git/HEAD; sha256sum .git/index .git/config`
+	const state = `git --no-optional-locks status --porcelain=v2 --branch -z -- ':!ran' | od -c; git rev-parse HEAD; git stash list; cat .git/HEAD; sha256sum .git/index .git/config`
 	before := sh(t, root, state+"; rm -f ran")
 	os.Remove(filepath.Join(box, "ran"))
 	files := tree(t, root, true)

@@ -150,9 +150,7 @@ func class(pattern string, c byte) (in bool, rest string, ok bool) {
 		pattern = pattern[1:]
 	}
 	take := func() (byte, bool) {
-		if strings.HasPrefix(pattern, `\`) {
-			pattern = pattern[1:]
-		}
+		pattern = strings.TrimPrefix(pattern, `\`)
 		if pattern == "" {
 			return 0, false
 		}

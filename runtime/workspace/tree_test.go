@@ -166,14 +166,7 @@ func settle() { <-time.After(3500 * time.Millisecond) }
 // same tree.
 func BenchmarkListing(b *testing.B) {
 	for _, n := range []int{10_000, 50_000} {
-		root := b.TempDir()
-		for i := range n {
-			dir := filepath.Join(root, fmt.Sprintf("d%d", i/100))
-			if i%100 == 0 {
-				os.MkdirAll(dir, 0o755)
-			}
-			os.WriteFile(filepath.Join(dir, fmt.Sprintf("file-%d.go", i)), []byte(strings.Repeat(fmt.Sprint(i, "\n"), 300)), 0o644)
-		}
+		root := manyFiles(b, n)
 		sb := boxAt(b, root, os.Getenv("PATH"))
 		began := time.Now()
 		if out, err := exec.Command("sh", "-c", `tar -C "$1" -c . | gzip -1 > /dev/null`, "sh", root).CombinedOutput(); err != nil {
