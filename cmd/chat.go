@@ -56,6 +56,10 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	a.warn(cfg)
 	a.noteOrphans()
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
+	want, err := a.wantExport(cfg)
+	if err != nil {
+		return err
+	}
 	box, err := a.prepare(ctx, cfg)
 	if err != nil {
 		return err
@@ -76,8 +80,10 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	}
 	printer.Stop()
 	err = a.converse(ctx, cfg, f, box, s, mode, hosts, lookups, open)
-	if endErr := s.End(); err == nil {
-		err = endErr
+	for _, endErr := range []error{s.End(), a.exportWork(s, want, printer.Note, printer.Warn)} {
+		if err == nil {
+			err = endErr
+		}
 	}
 	for _, p := range s.Problems {
 		printer.Warn("%s", p)
@@ -190,6 +196,7 @@ func (c *conversation) Status() tui.Status {
 
 // Prompt implements tui.Session.
 func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
+	emit = watching(c.box, emit)
 	said := c.app.redact.Stream() // a secret may be cut between two pieces
 	rest := func() {
 		if held := said.Rest(); len(held) > 0 {
@@ -229,6 +236,7 @@ const mostShown = 20_000
 
 // Shell implements tui.Session.
 func (c *conversation) Shell(ctx context.Context, command string, emit func(agent.Event)) error {
+	emit = watching(c.box, emit)
 	id := uuid.NewString()
 	emit(agent.CallStarted{ID: id, Tool: "execute", Effect: tool.Runs, Command: command, Provider: c.place.Provider, Machine: c.place.ID})
 	var seen bytes.Buffer
