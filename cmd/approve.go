@@ -36,6 +36,9 @@ and with 4 if not.`,
 			if err != nil {
 				return err
 			}
+			if err := a.loadProvider(c.Context(), cfg, cfg.Sandbox.Provider); err != nil {
+				return err
+			}
 			p := a.providers.Find(cfg.Sandbox.Provider)
 			if p == nil {
 				return config.Unknown(cfg.Sandbox.Provider, a.providers.Names(), cfg.Value("sandbox.provider").Origin.Where, a.home)

@@ -63,7 +63,7 @@ func (a *app) joinSandbox(args []string) ([]string, error) {
 			}
 			i++
 			name := strings.ToLower(strings.TrimSpace(args[i]))
-			if !slices.Contains(known, name) {
+			if !slices.Contains(known, name) && !a.isCustom(name) {
 				return nil, config.Unknown(args[i], known, "--sandbox", a.home)
 			}
 			if err := take(name); err != nil {

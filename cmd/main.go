@@ -33,6 +33,7 @@ type app struct {
 	userHome  string
 	home      string // talkops' own directory
 	providers registry.Registry
+	loaded    map[string]bool // custom providers among them
 	bare      bool // --sandbox without a name
 	redact    *redact.Redactor
 }
@@ -193,7 +194,7 @@ func (a *app) load(flags map[string]string, trust config.Trust) (*config.Config,
 	}
 	return config.Load(config.Sources{
 		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: a.env, Flags: flags, Bare: a.bare, Trust: trust,
-		Providers: a.providers.Names(), Approved: a.approved,
+		Providers: append(a.providers.Names(), a.added()...), Approved: a.approved,
 	})
 }
 

@@ -1,34 +1,424 @@
 package cmd
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/hostfuncs"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/wasm"
+	"github.com/talkops-ai/talkops/sdk/abi"
+	"github.com/talkops-ai/talkops/sdk/conform"
+	"github.com/talkops-ai/talkops/sdk/practice"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+	"github.com/talkops-ai/talkops/wasm-providers/acme"
 )
 
-func (a *app) providerCommand() *cobra.Command {
-	c := &cobra.Command{Use: "provider", Short: "Look at sandbox providers", Args: usage(cobra.NoArgs), RunE: group}
-	c.AddCommand(&cobra.Command{
+func (a *app) providerCommand(flags *given) *cobra.Command {
+	c := &cobra.Command{Use: "provider", Short: "Look at sandbox providers, and add your own", Args: usage(cobra.NoArgs), RunE: group,
+		Long: `A provider of your own is one WebAssembly file, written in any language that compiles
+to it. It has no files and no network but what you grant it, and never sees your keys.`,
+		Example: "  talkops provider list\n  talkops provider new acme && cd acme && talkops provider build\n  talkops provider check --practice acme.wasm\n  talkops provider add acme.wasm",
+	}
+	c.AddCommand(a.providerListCommand(flags), a.providerInspectCommand(), a.providerCheckCommand(), a.providerAddCommand(), a.providerNewCommand(), a.providerBuildCommand())
+	return c
+}
+
+func (a *app) providerListCommand(flags *given) *cobra.Command {
+	return &cobra.Command{
 		Use: "list", Short: "List every provider: ready, or what to do to sign in", Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tPROVIDER\tSTATUS\tDEFAULT FOLDER")
-			for _, p := range a.providers {
+			broken := map[string]string{}
+			names := a.providers.Names()
+			if cfg, err := a.loadFor(c, flags); err == nil {
+				for _, name := range append(a.added(), custom(cfg)...) {
+					if !slices.Contains(names, name) {
+						names = append(names, name)
+					}
+					if err := a.loadProvider(c.Context(), cfg, name); err != nil {
+						broken[name] = err.Error()
+					}
+				}
+			}
+			for _, name := range names {
+				p := a.providers.Find(name)
+				if why, isBroken := broken[name]; isBroken || p == nil {
+					fmt.Fprintf(w, "%s\t%s\t%s\t\n", headless.Clean(name), "a module", headless.Clean("broken: "+why))
+					continue
+				}
 				d := p.Describe()
 				status := "ready"
 				if _, err := registry.Settings(c.Context(), p, a.env); err != nil {
 					status = err.Error()
 				}
 				dir := d.Dir
-				if dir == "" {
+				switch {
+				case d.Features.Host:
 					dir = "the current folder"
+				case dir == "":
+					dir = "the box's own"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.Name, d.Title, status, dir)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.Name, headless.Clean(d.Title), headless.Clean(status), headless.Clean(dir))
 			}
 			return w.Flush()
 		},
-	})
+	}
+}
+
+// custom lists the names of configured modules.
+func custom(cfg *config.Config) []string {
+	var names []string
+	for name, p := range cfg.Providers {
+		if p.Backend != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func oneFile(verb string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &usageError{"name one .wasm file: talkops provider " + verb + " FILE"}
+		}
+		return nil
+	}
+}
+
+func (a *app) providerInspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "inspect FILE", Short: "Show what a module is, without running any of it", Args: oneFile("inspect"),
+		Example: "  talkops provider inspect acme.wasm",
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, _, err := wasm.Read(a.absolute(args[0]))
+			if err != nil {
+				return told(err)
+			}
+			fmt.Fprint(a.streams.Out, headless.Clean(tellModule(m, nil)))
+			return nil
+		},
+	}
+}
+
+// described is a loaded module that tells of itself.
+type described interface {
+	About() (abi.Description, *wasm.Module)
+}
+
+// ask loads a module without any grant, to hear what it asks for.
+func (a *app) askModule(ctx context.Context, file string) (abi.Description, *wasm.Module, error) {
+	p, err := a.loadModule(ctx, wasm.Config{Name: strings.TrimSuffix(filepath.Base(file), ".wasm"), File: file})
+	if err != nil {
+		return abi.Description{}, nil, err
+	}
+	d, _ := sandbox.As[described](p)
+	about, m := d.About()
+	return about, m, nil
+}
+
+func (a *app) providerCheckCommand() *cobra.Command {
+	var hosts []string
+	var onPractice, log bool
+	c := &cobra.Command{
+		Use: "check FILE", Short: "Check a module: its form, and with a service the whole contract", Args: oneFile("check"),
+		Long: `Check looks at the module's form and asks it what it is. With --practice it is then held
+to every rule of the sandbox contract with the practice service, whose address and key it
+gets as its settings api_url and api_key; with --allow-host the same with your service,
+with settings from the environment. That makes a few short-lived machines there.`,
+		Example: "  talkops provider check acme.wasm\n  talkops provider check --practice acme.wasm\n  talkops provider check --allow-host api.acme.example acme.wasm",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			file := a.absolute(args[0])
+			about, m, err := a.askModule(ctx, file)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(a.streams.Out, headless.Clean(tellModule(m, &about)))
+			if !m.Has(abi.Kill) {
+				fmt.Fprintf(a.streams.Out, "  warning: it has no %s: a command that it does not end itself when cancelled goes on\n", abi.Kill)
+			}
+			if !onPractice && len(hosts) == 0 {
+				fmt.Fprintln(a.streams.Out, "Its form is right. To hold it to the contract: --practice, or --allow-host with your service.")
+				return nil
+			}
+			env := a.env
+			if onPractice {
+				s, err := practice.Start(practice.Config{StartDelay: 300 * time.Millisecond})
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				hosts = append(hosts, s.URL())
+				env = practiceEnv(about, s.Settings(), a.env)
+			}
+			list, err := hostfuncs.ParseHosts(hosts)
+			if err != nil {
+				return &usageError{"--allow-host: " + err.Error()}
+			}
+			conf := wasm.Config{Name: m.Name, File: file, SHA256: m.SHA256, Grant: hostfuncs.Grant{Hosts: list}}
+			for _, s := range about.Settings {
+				conf.Env = append(conf.Env, s.Env...)
+			}
+			if log {
+				conf.Log = func(line string) { fmt.Fprintln(a.streams.Err, headless.Clean(line)) }
+			}
+			p, err := a.loadModule(ctx, conf)
+			if err != nil {
+				return err
+			}
+			settings, err := registry.Settings(ctx, p, env)
+			if err != nil {
+				return err
+			}
+			return a.conform(ctx, p, sandbox.Spec{Settings: settings})
+		},
+	}
+	c.Flags().BoolVar(&onPractice, "practice", false, "with the practice service, on this computer")
+	c.Flags().StringArrayVar(&hosts, "allow-host", nil, "a host the module may reach (repeatable)")
+	c.Flags().BoolVar(&log, "log", false, "show the module's requests and log lines")
 	return c
+}
+
+// practiceEnv gives a module's settings api_key and api_url the practice service's
+// values.
+func practiceEnv(about abi.Description, values map[string]string, env func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, s := range about.Settings {
+			if v, ok := values[s.Key]; ok && slices.Contains(s.Env, name) {
+				return v, true
+			}
+		}
+		return env(name)
+	}
+}
+
+// conform holds a provider to the contract and prints how each rule came out.
+func (a *app) conform(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error {
+	spec.Labels = map[string]string{"app": "talkops", "run": "check"}
+	spec.Lifetime, spec.Idle = time.Hour, 15*time.Minute
+	w := tabwriter.NewWriter(a.streams.Out, 6, 4, 2, ' ', 0)
+	count := map[conform.Verdict]int{}
+	err := conform.Run(ctx, conform.Target{Provider: p, Spec: spec}, func(r conform.Result) {
+		count[r.Verdict]++
+		fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
+		if r.Detail != "" {
+			fmt.Fprintf(w, " (%s)", headless.Clean(r.Detail))
+		}
+		fmt.Fprintln(w)
+		w.Flush()
+	})
+	if err != nil {
+		return ended(ctx, err)
+	}
+	fmt.Fprintf(a.streams.Out, "%d passed, %d failed, %d skipped\n", count[conform.Pass], count[conform.Fail], count[conform.Skip])
+	if count[conform.Fail] > 0 {
+		return &exitStatus{exitError}
+	}
+	return nil
+}
+
+// providerName says why a name cannot be a provider's, or "".
+func providerName(name string) string {
+	switch {
+	case name == "" || len(name) > 40 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || name[0] == '-':
+		return fmt.Sprintf("%q cannot be a provider's name: use lower case letters, digits and '-'", name)
+	case builtin().Find(name) != nil:
+		return fmt.Sprintf("%q is a built-in provider; choose another name", name)
+	}
+	return ""
+}
+
+func (a *app) providerAddCommand() *cobra.Command {
+	var yes bool
+	var name string
+	var hosts []string
+	c := &cobra.Command{
+		Use: "add FILE", Short: "Show what a module asks for, and take it in", Args: oneFile("add"),
+		Long: `Add shows what a module is and asks for, and asks you. It is then copied to talkops' own
+directory, and its exact bytes are what may run from then on, with --sandbox NAME. The
+same accepts the new bytes of a module that config.toml names.`,
+		Example: "  talkops provider add acme.wasm",
+		RunE: func(c *cobra.Command, args []string) error {
+			file := a.absolute(args[0])
+			about, m, err := a.askModule(c.Context(), file)
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				name = about.Name
+			}
+			if why := providerName(name); why != "" {
+				return &usageError{why + "; --name NAME gives it another"}
+			}
+			about.Hosts = append(about.Hosts, hosts...)
+			if _, err := hostfuncs.ParseHosts(about.Hosts); err != nil {
+				return &usageError{"a host it asks for: " + err.Error()}
+			}
+			fmt.Fprint(a.streams.Err, headless.Clean(tellModule(m, &about)))
+			l, err := a.locks()
+			if err != nil {
+				return err
+			}
+			if old, ok := l[a.installed(name)]; ok && old.SHA256 != m.SHA256 {
+				fmt.Fprintf(a.streams.Err, "It takes the place of the module you added on %s (sha256 %s).\n", day(old.Time), old.SHA256)
+			}
+			if !yes {
+				if err := a.confirm(c.Context(), "Allow this, as the provider "+name+"?"); err != nil {
+					return err
+				}
+			}
+			again, data, err := wasm.Read(file)
+			if err != nil || again.SHA256 != m.SHA256 {
+				return &usageError{args[0] + " changed while you looked at it; nothing was added"}
+			}
+			to := a.installed(name)
+			if file != to {
+				if err := replace(to, data); err != nil {
+					return fmt.Errorf("copy the module: %w", err)
+				}
+			}
+			entry := agreed{SHA256: m.SHA256, Name: name, Hosts: about.Hosts}
+			for _, s := range about.Settings {
+				entry.Env = append(entry.Env, s.Env...)
+			}
+			if err := a.agree(to, entry); err != nil {
+				return err
+			}
+			if _, named := l[file]; named && file != to {
+				if err := a.agree(file, agreed{SHA256: m.SHA256}); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(a.streams.Err, "Added. Use it with: talkops --sandbox %s\n", name)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "allow without asking; needed where there is no terminal")
+	c.Flags().StringVar(&name, "name", "", "the provider's name; else what the module calls itself")
+	c.Flags().StringArrayVar(&hosts, "allow-host", nil, "one more host it may reach (repeatable)")
+	return c
+}
+
+// languages are what a new provider can be written in.
+var languages = []string{"go"}
+
+const newReadme = `# NAME: a sandbox provider for talkops
+
+    talkops provider build           # writes NAME.wasm
+    talkops provider check --practice NAME.wasm
+    talkops provider add NAME.wasm
+    export ACME_API_KEY=...          # whatever your Describe declares
+    talkops --sandbox NAME -p "..."
+
+main.go is a whole provider for the practice service, which ` + "`check --practice`" + `
+starts on this computer. Put your service in its place, call by call: the methods are
+those of sdk/sandbox, and their comments say what each promises. Requests leave by
+guest.Do and guest.Open alone. The value of a secret setting is a placeholder; talkops
+puts the secret in its place where it stands in a header.
+
+Without talkops the build is
+
+    GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags="-s -w" -o NAME.wasm .
+`
+
+func (a *app) providerNewCommand() *cobra.Command {
+	var lang, sdk string
+	c := &cobra.Command{
+		Use: "new NAME", Short: "Write a small working provider to begin with",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{"give the new provider a name: talkops provider new NAME"}
+			}
+			return nil
+		},
+		Example: "  talkops provider new --lang go acme",
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			if why := providerName(name); why != "" {
+				return &usageError{why}
+			}
+			if !slices.Contains(languages, lang) {
+				return &usageError{fmt.Sprintf("--lang %s: there is no such kit; there is: %s", lang, strings.Join(languages, ", "))}
+			}
+			dir := a.absolute(name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				if errors.Is(err, fs.ErrExist) {
+					return &usageError{name + " is there already; nothing was written"}
+				}
+				return err
+			}
+			source, err := acme.Source.ReadFile("go/main.go")
+			if err != nil {
+				return err
+			}
+			text := strings.ReplaceAll(string(source), `Name: "acme"`, fmt.Sprintf("Name: %q", name))
+			text = strings.ReplaceAll(text, `Provider: "acme"`, fmt.Sprintf("Provider: %q", name))
+			mod := fmt.Sprintf("module %s\n\ngo 1.26\n", name)
+			if sdk != "" {
+				mod += fmt.Sprintf("\nrequire github.com/talkops-ai/talkops v0.0.0\n\nreplace github.com/talkops-ai/talkops => %s\n", a.absolute(sdk))
+			}
+			for file, content := range map[string]string{"main.go": text, "go.mod": mod, "README.md": strings.ReplaceAll(newReadme, "NAME", name)} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+					return err
+				}
+			}
+			next := "talkops provider build"
+			if sdk == "" {
+				next = "go get github.com/talkops-ai/talkops && " + next
+			}
+			fmt.Fprintf(a.streams.Err, "%s holds a provider that works. Next: cd %s && %s\n", name, name, next)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&lang, "lang", "go", "the language: "+strings.Join(languages, ", "))
+	c.Flags().StringVar(&sdk, "sdk", "", "a checkout of talkops whose sdk is used")
+	return c
+}
+
+func (a *app) providerBuildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "build [DIR]", Short: "Build a provider's module with its language's own tools", Args: usage(cobra.MaximumNArgs(1)),
+		Example: "  talkops provider build\n  talkops provider build ./acme",
+		RunE: func(c *cobra.Command, args []string) error {
+			dir := a.dir
+			if len(args) > 0 {
+				dir = a.absolute(args[0])
+			}
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+				return &usageError{dir + " holds no provider that talkops can build: there is no go.mod"}
+			}
+			tool, err := exec.LookPath("go")
+			if err != nil {
+				return &usageError{"building needs Go, which is not installed (go is not in PATH)"}
+			}
+			out := filepath.Join(dir, filepath.Base(dir)+".wasm")
+			cmd := exec.CommandContext(c.Context(), tool, "build", "-mod=mod", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", out, ".")
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, a.streams.Err, a.streams.Err
+			cmd.Env = append(slices.Clone(a.environ), "GOOS=wasip1", "GOARCH=wasm")
+			if err := cmd.Run(); err != nil {
+				return fmt.Errorf("the build failed: %w", err)
+			}
+			m, _, err := wasm.Read(out)
+			if err != nil {
+				return told(err)
+			}
+			fmt.Fprintf(a.streams.Err, "%s: %d bytes. Next: talkops provider check --practice %s\n", out, m.Size, out)
+			return nil
+		},
+	}
 }

@@ -497,6 +497,9 @@ type box struct {
 // prepare resolves the provider and plans the upload. It makes no network
 // connection.
 func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
+	if err := a.loadProvider(ctx, cfg, cfg.Sandbox.Provider); err != nil {
+		return nil, err
+	}
 	p := a.providers.Find(cfg.Sandbox.Provider)
 	if p == nil {
 		return nil, config.Unknown(cfg.Sandbox.Provider, a.providers.Names(), cfg.Value("sandbox.provider").Origin.Where, a.home)

@@ -274,6 +274,9 @@ func find(leases []session.Lease, id string) (session.Lease, bool) {
 
 // end destroys the machine of a lease with the provider that opened it.
 func (a *app) end(ctx context.Context, lease session.Lease) error {
+	if err := a.knowProvider(ctx, lease.Provider); err != nil {
+		return err
+	}
 	p := a.providers.Find(lease.Provider)
 	if p == nil {
 		return fmt.Errorf("its provider %q is not known", lease.Provider)

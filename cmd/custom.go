@@ -1,0 +1,286 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/hostfuncs"
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/wasm"
+	"github.com/talkops-ai/talkops/sdk/abi"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// An agreed module is one whose exact bytes the user has accepted.
+type agreed struct {
+	SHA256 string    `json:"sha256"`
+	Name   string    `json:"name,omitempty"` // as in --sandbox NAME, of one that was added
+	Hosts  []string  `json:"allow_hosts,omitempty"`
+	Env    []string  `json:"env,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// locks are the agreed modules by their files.
+type locks map[string]agreed
+
+func (a *app) lockFile() string             { return filepath.Join(a.home, "providers.lock") }
+func (a *app) providersDir() string         { return filepath.Join(a.home, "providers") }
+func (a *app) moduleCache() string          { return filepath.Join(a.home, "cache", "wasm") }
+func (a *app) installed(name string) string { return filepath.Join(a.providersDir(), name+".wasm") }
+
+// locks reads what was agreed to.
+func (a *app) locks() (locks, error) {
+	l := locks{}
+	data, err := os.ReadFile(a.lockFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &l)
+	}
+	if err != nil {
+		return nil, &config.Error{Text: fmt.Sprintf("%s cannot be read: %v. Mend or remove it; modules have to be agreed to anew then.", a.lockFile(), err)}
+	}
+	return l, nil
+}
+
+// agree records that the module in file is the one the user wants.
+func (a *app) agree(file string, entry agreed) error {
+	l, err := a.locks()
+	if err != nil {
+		return err
+	}
+	entry.Time = time.Now().UTC().Truncate(time.Second)
+	l[file] = entry
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(a.lockFile(), append(data, '\n'))
+}
+
+// replace makes the user's own file hold data, whole or not at all.
+func replace(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// added lists the names of the modules in talkops' own directory, whether they
+// were agreed to or only dropped there.
+func (a *app) added() []string {
+	files, _ := filepath.Glob(a.installed("*"))
+	var names []string
+	for _, f := range files {
+		if name := strings.TrimSuffix(filepath.Base(f), ".wasm"); providerName(name) == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// loadProvider makes the custom provider of that name, if there is one, one of
+// a.providers. It runs nothing of a module that nobody agreed to.
+func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string) error {
+	own := cfg.Providers[name]
+	c := wasm.Config{Name: name, File: own.Backend, SHA256: own.SHA256, Env: own.Env, MemoryMB: own.MemoryMB}
+	hosts := own.AllowHosts
+	builtin := builtin().Find(name) != nil
+	switch {
+	case a.loaded[name]:
+		return nil
+	case own.Backend != "" && own.Project && builtin:
+		return &config.Error{Text: fmt.Sprintf("%s: a project cannot put a module in the place of the built-in provider %q", own.Where, name)}
+	case own.Backend != "":
+		if builtin {
+			fmt.Fprintf(a.streams.Err, "%s: %s takes the place of the built-in provider %q.\n", headless.Clean(own.Where), headless.Clean(own.Backend), name)
+		}
+		if own.SHA256 == "" || own.Project {
+			sum, err := a.pinned(own)
+			if err != nil {
+				return err
+			}
+			c.SHA256 = sum
+		}
+	case builtin:
+		return nil
+	default:
+		file := a.installed(name)
+		if _, err := os.Stat(file); err != nil {
+			return nil // an unknown name is told by who asked
+		}
+		l, err := a.locks()
+		if err != nil {
+			return err
+		}
+		entry, ok := l[file]
+		if !ok {
+			return &config.Error{Text: fmt.Sprintf("%s.wasm was found in %s but never approved. Look at it and allow it: talkops provider add %s", name, a.providersDir(), file)}
+		}
+		c.File, c.SHA256, c.Env, hosts = file, entry.SHA256, entry.Env, entry.Hosts
+	}
+	list, err := hostfuncs.ParseHosts(hosts)
+	if err != nil {
+		return &config.Error{Text: fmt.Sprintf("sandboxes.providers.%s.allow_hosts: %v", name, err)}
+	}
+	c.Grant.Hosts = list
+	for _, p := range own.AllowPaths {
+		if err := hostfuncs.CheckFolder(p.Path, a.userHome, a.home); err != nil {
+			return &config.Error{Text: fmt.Sprintf("sandboxes.providers.%s.allow_paths: %v; it cannot be given to a module", name, err)}
+		}
+		c.Grant.Folders = append(c.Grant.Folders, hostfuncs.Folder{Name: p.Name, Path: p.Path, Write: p.Write})
+	}
+	p, err := a.loadModule(ctx, c)
+	if err != nil {
+		return err
+	}
+	a.providers = append(slices.DeleteFunc(slices.Clone(a.providers), func(q sandbox.Provider) bool { return q.Describe().Name == name }), p)
+	if a.loaded == nil {
+		a.loaded = map[string]bool{}
+	}
+	a.loaded[name] = true
+	return nil
+}
+
+// loadModule loads a module; what is wrong with it is told as it stands.
+func (a *app) loadModule(ctx context.Context, c wasm.Config) (sandbox.Provider, error) {
+	c.Cache = a.moduleCache()
+	c.Waiting = func(text string) { fmt.Fprintln(a.streams.Err, headless.Clean(text)) }
+	p, err := wasm.Load(ctx, c)
+	if err != nil {
+		return nil, told(err)
+	}
+	return p, nil
+}
+
+// told makes what is wrong with a module an error of usage.
+func told(err error) error {
+	_, isBad := errors.AsType[*wasm.BadModule](err)
+	_, isChanged := errors.AsType[*wasm.ChangedError](err)
+	if isBad || isChanged {
+		return &config.Error{Text: err.Error()}
+	}
+	return err
+}
+
+// pinned is what the bytes of a configured module must be: what they were at the
+// first use. One that a project names must have been agreed to.
+func (a *app) pinned(own config.Provider) (string, error) {
+	l, err := a.locks()
+	if err != nil {
+		return "", err
+	}
+	if own.Project {
+		m, _, err := wasm.Read(own.Backend)
+		if err != nil {
+			return "", told(err)
+		}
+		if own.SHA256 != "" && own.SHA256 != m.SHA256 {
+			return "", told(&wasm.ChangedError{File: own.Backend, Want: own.SHA256, Got: m.SHA256})
+		}
+		for _, entry := range l {
+			if entry.SHA256 == m.SHA256 {
+				return m.SHA256, nil
+			}
+		}
+		return "", &untrustedError{file: own.Where, wants: []string{fmt.Sprintf("run the module %s, which you have not agreed to (talkops provider add %s)", own.Backend, own.Backend)}}
+	}
+	if entry, ok := l[own.Backend]; ok {
+		return entry.SHA256, nil
+	}
+	m, _, err := wasm.Read(own.Backend)
+	if err != nil {
+		return "", told(err)
+	}
+	return m.SHA256, a.agree(own.Backend, agreed{SHA256: m.SHA256})
+}
+
+// tellModule writes what a module is and asks for.
+func tellModule(m *wasm.Module, d *abi.Description) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d bytes, sha256 %s\n", m.Name, m.Size, m.SHA256)
+	fmt.Fprintf(&b, "  speaks provider ABI %d; needs at least %d MiB of memory\n", m.ABI, max(1, (m.MinPages+15)>>4))
+	var can []string
+	for _, e := range abi.Optional() {
+		if m.Has(e) {
+			can = append(can, e)
+		}
+	}
+	fmt.Fprintf(&b, "  optional functions: %s\n", orNone(can))
+	fmt.Fprintf(&b, "  uses of talkops: %s\n", orNone(m.Imports))
+	for _, w := range m.Warnings {
+		fmt.Fprintf(&b, "  warning: it %s\n", w)
+	}
+	if d == nil {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "It calls itself %s (%s).\n", abi.Clean(d.Name, 60), strings.TrimSpace(abi.Clean(d.Title, 60)+" "+abi.Clean(d.Version, 30)))
+	fmt.Fprintf(&b, "  asks to reach: %s\n", orNone(d.Hosts))
+	for _, s := range d.Settings {
+		kind := "a setting"
+		if s.Secret {
+			kind = "a secret it can send to those hosts but never sees"
+		}
+		fmt.Fprintf(&b, "  asks for %s (%s): %s\n", orNone(s.Env), kind, abi.Clean(s.Help, 100))
+	}
+	return b.String()
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	var clean []string
+	for _, s := range list {
+		clean = append(clean, abi.Clean(s, 100))
+	}
+	return strings.Join(clean, ", ")
+}
+
+// isCustom reports whether the user or the project has a provider of that name.
+// Whether it may be used is judged when it is.
+func (a *app) isCustom(name string) bool {
+	cfg, err := config.Load(config.Sources{
+		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: func(string) (string, bool) { return "", false },
+		Trust: config.Trusted, Providers: append(a.providers.Names(), a.added()...),
+	})
+	if err != nil {
+		return true // the error is told when the settings are needed
+	}
+	_, err = os.Stat(a.installed(name))
+	return cfg.Providers[name].Backend != "" || err == nil
+}
+
+// knowProvider loads the custom provider of that name outside a run.
+func (a *app) knowProvider(ctx context.Context, name string) error {
+	if builtin().Find(name) != nil {
+		return nil
+	}
+	cfg, err := a.load(nil, config.Untrusted)
+	if err != nil {
+		return err
+	}
+	return a.loadProvider(ctx, cfg, name)
+}

@@ -1,0 +1,75 @@
+//go:build linux && (amd64 || arm64)
+
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
+	"github.com/talkops-ai/talkops/sdk/practice"
+)
+
+// TestProviders tells the stories of testdata/providers with the tutorial's
+// module and the practice service. Beside testscript's own commands a story has:
+//
+//	append FILE            add a byte to a file
+//	boxes N                check that N boxes exist
+//	config LINE…           write the user's config.toml
+//	rm-all                 end every sandbox on record by its id
+func TestProviders(t *testing.T) {
+	module, err := os.ReadFile(wasmtest.Build(t, "github.com/talkops-ai/talkops/wasm-providers/acme/go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("..", "testdata", "providers"),
+		Setup: func(e *testscript.Env) error {
+			s, err := practice.Start(practice.Config{})
+			if err != nil {
+				return err
+			}
+			e.Defer(s.Close)
+			e.Values["practice"] = s
+			e.Setenv("PRACTICE", s.URL())
+			e.Setenv("PRACTICEKEY", s.Key())
+			home, err := os.MkdirTemp("", "talkops-story-")
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { os.RemoveAll(home) })
+			e.Setenv("HOME", home)
+			e.Setenv("TALKOPS_HOME", filepath.Join(home, ".talkops"))
+			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			return os.WriteFile(filepath.Join(e.WorkDir, "acme.wasm"), module, 0o644)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"append": func(ts *testscript.TestScript, _ bool, args []string) {
+				f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY, 0)
+				ts.Check(err)
+				_, err = f.WriteString("\x00")
+				ts.Check(err)
+				ts.Check(f.Close())
+			},
+			"boxes": func(ts *testscript.TestScript, _ bool, args []string) {
+				if got := ts.Value("practice").(*practice.Server).Boxes(); strconv.Itoa(len(got)) != args[0] {
+					ts.Fatalf("there are %v, want %s", got, args[0])
+				}
+			},
+			"config": func(ts *testscript.TestScript, _ bool, args []string) {
+				file := filepath.Join(ts.Getenv("TALKOPS_HOME"), "config.toml")
+				ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
+				ts.Check(os.WriteFile(file, []byte(strings.Join(args, "\n")+"\n"), 0o600))
+			},
+			"rm-all": func(ts *testscript.TestScript, _ bool, _ []string) {
+				for _, id := range ts.Value("practice").(*practice.Server).Boxes() {
+					ts.Check(ts.Exec("talkops", "sandbox", "rm", id))
+				}
+			},
+		},
+	})
+}

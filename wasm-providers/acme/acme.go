@@ -1,0 +1,10 @@
+// Package acme is the tutorial provider's source in every language it is written
+// in, for who wants to begin with it.
+package acme
+
+import "embed"
+
+// Source holds one folder for each language.
+//
+//go:embed go/main.go
+var Source embed.FS
