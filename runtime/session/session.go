@@ -513,7 +513,16 @@ func (s *Session) bringHome() error {
 	<-s.watching
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
-	if err := s.home.Bring(ctx, s.Sandbox, false); err != nil {
+	err := s.home.Bring(ctx, s.Sandbox, false)
+	for try := 0; try < 2 && err != nil; try++ {
+		// What something there made and removed again while it was looked at is
+		// not missing the next time.
+		if _, lost := errors.AsType[*workspace.LostError](err); !lost {
+			break
+		}
+		err = s.home.Bring(ctx, s.Sandbox, false)
+	}
+	if err != nil {
 		return err
 	}
 	// Every file is read once more, in case a clock there does not tell of a

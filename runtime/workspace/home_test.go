@@ -382,3 +382,38 @@ func TestExportAndApplyGiveTheTreeTheyCameFrom(t *testing.T) {
 		}
 	}
 }
+
+func TestWorkComesHomeFromEveryUserland(t *testing.T) {
+	for userland, path := range userlands(t) {
+		t.Run(userland, func(t *testing.T) {
+			root, box, _, h := sent(t, start)
+			sb := boxAt(t, box, path)
+			l, err := List(t.Context(), sb, box, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, e := range l.Tree { // as it would have been listed there
+				h.base.Tree[name] = e.saved()
+			}
+			h.last = l.Tree
+			sh(t, box, `echo first > a.txt; echo x > later; echo y > gone`)
+			if err := h.Bring(t.Context(), sb, false); err != nil {
+				t.Fatal(err)
+			}
+			sh(t, box, work+"; echo second > later")
+			for _, whole := range []bool{false, true} {
+				if err := h.Bring(t.Context(), sb, whole); err != nil || len(h.Left) > 0 {
+					t.Fatal(h.Left, err)
+				}
+			}
+			if h, err = OpenHome(h.Dir); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := h.Apply(root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+				t.Fatal(out, err)
+			}
+			os.RemoveAll(filepath.Join(box, "node_modules"))
+			sameTrees(t, root, box)
+		})
+	}
+}
