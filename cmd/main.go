@@ -34,7 +34,7 @@ type app struct {
 	home      string // talkops' own directory
 	providers registry.Registry
 	loaded    map[string]bool // custom providers among them
-	bare      bool // --sandbox without a name
+	bare      bool            // --sandbox without a name
 	redact    *redact.Redactor
 }
 

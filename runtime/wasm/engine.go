@@ -44,8 +44,9 @@ func compile(ctx context.Context, m *Module, data []byte, cache string, memoryMB
 	}
 	dir := filepath.Join(cache, m.SHA256)
 	e, err := compileIn(ctx, m, data, dir, pages, atOnce)
-	if err != nil && strings.Contains(err.Error(), "compilation cache") {
-		// An entry that was cut or changed is made again.
+	if err != nil && ctx.Err() == nil {
+		// An entry that was cut or changed is made again; a module that cannot be
+		// compiled fails twice.
 		if rerr := os.RemoveAll(dir); rerr != nil {
 			return nil, rerr
 		}
@@ -202,6 +203,9 @@ func (e *engine) run(ctx context.Context, call *hostfuncs.Call, export string, i
 	ctx = context.WithValue(ctx, callKey{}, call)
 	plugin, err := e.plugin.Instance(ctx, extism.PluginInstanceConfig{ModuleConfig: config})
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, trap(err, stderr)
 	}
 	defer plugin.Close(context.WithoutCancel(ctx))

@@ -5,6 +5,8 @@ package wasm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,25 +71,34 @@ func (e *ChangedError) Error() string {
 
 // Read reads and inspects the module in file.
 func Read(file string) (*Module, []byte, error) {
-	f, err := os.Open(file)
+	data, err := readFile(file)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, bad("%s was not found.", file)
-		}
-		return nil, nil, bad("%s cannot be read: %v.", file, err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, nil, bad("%s is not a file.", file)
-	} else if info.Size() > MaxModule {
-		return nil, nil, bad("%s has %d MB; the limit is %d MiB. Strip debug information (Go: -ldflags=\"-s -w\").", filepath.Base(file), info.Size()/1e6, MaxModule>>20)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxModule+1))
-	if err != nil {
-		return nil, nil, bad("%s cannot be read: %v.", file, err)
+		return nil, nil, err
 	}
 	m, err := Inspect(filepath.Base(file), data)
 	return m, data, err
+}
+
+// readFile reads a module's bytes, once.
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, bad("%s was not found.", file)
+		}
+		return nil, bad("%s cannot be read: %v.", file, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, bad("%s is not a file.", file)
+	} else if info.Size() > MaxModule {
+		return nil, bad("%s has %d MB; the limit is %d MiB. Strip debug information (Go: -ldflags=\"-s -w\").", filepath.Base(file), info.Size()/1e6, MaxModule>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxModule+1))
+	if err != nil {
+		return nil, bad("%s cannot be read: %v.", file, err)
+	}
+	return data, nil
 }
 
 // Load reads, checks and compiles a module and asks it what it is. The result is
@@ -97,12 +108,18 @@ func Load(ctx context.Context, c Config) (interface {
 	sandbox.Provider
 	io.Closer
 }, error) {
-	m, data, err := Read(c.File)
+	data, err := readFile(c.File)
 	if err != nil {
 		return nil, err
 	}
-	if c.SHA256 != "" && !strings.EqualFold(c.SHA256, m.SHA256) {
-		return nil, &ChangedError{c.File, c.SHA256, m.SHA256}
+	// What was not agreed to is not looked at any closer.
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:]); c.SHA256 != "" && !strings.EqualFold(c.SHA256, got) {
+		return nil, &ChangedError{c.File, c.SHA256, got}
+	}
+	m, err := Inspect(filepath.Base(c.File), data)
+	if err != nil {
+		return nil, err
 	}
 	if c.MemoryMB == 0 {
 		c.MemoryMB = 64
@@ -271,7 +288,7 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	var opened abi.Opened
 	err := p.do(ctx, op, &req.Common, req, &opened)
 	if err == nil {
-		err = p.checkOpened(spec, opened)
+		err = p.checkOpened(opened)
 	}
 	if err != nil {
 		mu.Lock()
@@ -295,13 +312,11 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 }
 
 // checkOpened holds an answer of open to what it must be.
-func (p *Provider) checkOpened(spec sandbox.Spec, o abi.Opened) error {
+func (p *Provider) checkOpened(o abi.Opened) error {
 	wrong := ""
 	switch {
 	case checkID(o.ID) != nil:
 		wrong = "no valid id"
-	case spec.ID != "" && o.ID != spec.ID && spec.Name == "" && !strings.HasPrefix(o.ID, spec.ID):
-		wrong = "" // a vendor may know a machine by a name as well
 	case !strings.HasPrefix(string(o.Dir), "/"):
 		wrong = "a directory that is not absolute"
 	case len(o.Token) > mostToken:
