@@ -14,6 +14,9 @@ import (
 )
 
 func TestContractThroughTheWall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the whole contract, through the wall, takes a minute")
+	}
 	s := daytonatest.New(t)
 	u, err := url.Parse(s.URL())
 	if err != nil {
