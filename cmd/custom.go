@@ -172,8 +172,14 @@ func (a *app) loadModule(ctx context.Context, c wasm.Config) (sandbox.Provider, 
 	if err != nil {
 		return nil, told(err)
 	}
+	if err := wasm.Prune(c.Cache, unusedCode); err != nil {
+		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+	}
 	return p, nil
 }
+
+// unusedCode is how long the native code of a module is kept for its next use.
+const unusedCode = 60 * 24 * time.Hour
 
 // told makes what is wrong with a module an error of usage.
 func told(err error) error {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talkops-ai/talkops/runtime/wasm"
 	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
@@ -114,4 +116,32 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("ABI %d", m.ABI)
 		}
 	})
+}
+
+// TestPrune removes the native code that nobody used for long, and nothing else.
+func TestPrune(t *testing.T) {
+	cache := t.TempDir()
+	old, fresh, other := strings.Repeat("a", 64), strings.Repeat("b", 64), "notes"
+	for _, name := range []string{old, fresh, other} {
+		if err := os.Mkdir(filepath.Join(cache, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{old, other} {
+		if err := os.Chtimes(filepath.Join(cache, name), past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := wasm.Prune(cache, 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, _ := os.ReadDir(cache)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{fresh, other}; !slices.Equal(left, want) {
+		t.Errorf("left %v, want %v", left, want)
+	}
 }
