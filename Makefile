@@ -62,7 +62,7 @@ test-vendors:
 
 # Every line has a ratio: our time over that of the plain way, which the tests name.
 bench:
-	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/... ./runtime/...
+	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/... ./runtime/... ./wasm-providers/...
 
 ci: check race conform-full test-vendors demo
 
