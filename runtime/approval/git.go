@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -65,6 +66,17 @@ func (c *command) git(args []word) {
 		first = o.operands[0].text
 	}
 	looks := func() {
+		if shortened(rest, []string{"--output", "--ext-diff", "--textconv", "--no-index", "--contents", "--open-files-in-pager", "--exclude-from", "--exclude-per-directory", "--ignore-revs-file"}, "--text", "--no-index", "--contents", "--exclude-from", "--exclude-standard", "--exclude") ||
+			slices.ContainsFunc(rest, func(w word) bool { return w.static && strings.HasPrefix(w.text, "-O") }) {
+			c.find(T3, "may run a program, or read or write a file")
+		}
+		if verb == "diff" {
+			for _, w := range o.operands {
+				if w.static && (path.IsAbs(w.text) || strings.HasPrefix(w.text, "..")) {
+					c.read(w) // it compares files that are in no repository, too
+				}
+			}
+		}
 		if has("--no-index", "--contents", "--exclude-from", "-X") {
 			for _, w := range rest {
 				if !strings.HasPrefix(w.text, "-") || !w.static {
@@ -122,7 +134,7 @@ func (c *command) git(args []word) {
 		}
 		c.find(T3, "changes the repository, or runs what its configuration says")
 	case "config":
-		if all != nil && (has("--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin") || first == "get" || first == "list") && !has("--unset", "--add", "--replace-all", "--edit", "-e") {
+		if all != nil && (has("--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin") || first == "get" || first == "list") && !flaggedShort(rest, "-f") && !shortened(rest, []string{"--file", "--blob", "--unset", "--unset-all", "--replace-all", "--remove-section", "--rename-section", "--edit"}, "--re") && !has("--unset", "--add", "--replace-all", "--edit", "-e") {
 			looks()
 			return
 		}
@@ -134,7 +146,7 @@ func (c *command) git(args []word) {
 		}
 		c.find(T2, "changes the index")
 	case "clean":
-		if has("-n", "--dry-run") {
+		if all != nil && o.has("-n", "--dry-run") && o.only("-n", "--dry-run", "-d", "-x", "-X", "-f") {
 			looks()
 			return
 		}
@@ -159,6 +171,9 @@ func (c *command) git(args []word) {
 			c.find(TX, "runs a program that an option names")
 		}
 		if verb == "archive" && !has("--remote") {
+			if all == nil || !o.only("--format", "--prefix", "-v", "--verbose", "-l", "--list", "-9") {
+				c.find(T3, "may read or write files elsewhere", machine)
+			}
 			c.find(T2, "packs the repository")
 			return
 		}
@@ -188,4 +203,10 @@ func (c *command) gitRuns() bool {
 		return false
 	}
 	return c.dirs == nil || slices.ContainsFunc(c.dirs, c.GitRuns)
+}
+
+// flaggedShort reports whether an option of one letter is among args, alone or
+// joined to its value.
+func flaggedShort(args []word, name string) bool {
+	return slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, name) })
 }

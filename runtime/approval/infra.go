@@ -24,14 +24,28 @@ func positional(args []word, valued ...string) (words []string, ok bool) {
 			}
 			return words, ok
 		case strings.HasPrefix(a.text, "-"):
-			if name, _, has := strings.Cut(a.text, "="); !has && slices.Contains(valued, name) {
+			switch name, _, has := strings.Cut(a.text, "="); {
+			case has:
+			case slices.Contains(valued, name):
 				i++
+			case len(words) == 0 && !slices.Contains(bare, name) && !joinedTo(valued, name):
+				ok = false // it may take the word that looks like the verb
 			}
 		default:
 			words = append(words, a.text)
 		}
 	}
 	return words, ok
+}
+
+// bare are options of the tools for infrastructure that stand before the verb and
+// take no value.
+var bare = []string{"-h", "--help", "-help", "-version", "--version", "--debug", "-D", "-q", "--quiet", "--verbose", "--no-color", "-no-color", "--no-cli-pager", "--no-paginate", "--no-sign-request", "--only-show-errors", "-A", "--all-namespaces",
+	"--insecure-skip-tls-verify", "--match-server-version", "--warnings-as-errors", "--disable-compression", "--tls", "--tlsverify", "--no-verify-ssl", "--no-user-output-enabled", "--non-interactive", "-y", "--yes", "--remote", "-r", "-a", "-i", "-v", "-n", "-l", "-w"}
+
+// joinedTo reports whether an option is one letter that takes a value, with it.
+func joinedTo(valued []string, name string) bool {
+	return len(name) > 2 && name[1] != '-' && slices.Contains(valued, name[:2])
 }
 
 func at(words []string, i int) string {
@@ -53,6 +67,10 @@ func (c *command) infrastructure(name string, args []word) {
 	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help"}, args[0].text) {
 		c.find(T0, "looks")
 		return
+	}
+	if name != "kubectl" && name != "oc" && name != "k" && shortened(args, []string{"--kubeconfig", "--kube-apiserver", "--kube-token", "--kube-ca-file", "--kube-insecure-skip-tls-verify", "--kube-as-user"}, "--kube") {
+		c.find(T3, "loads a configuration that may run programs, or talks to another cluster")
+		c.find(T4, "chooses another cluster")
 	}
 	switch name {
 	case "terraform", "tofu":
@@ -98,7 +116,7 @@ func (c *command) infrastructure(name string, args []word) {
 		}
 		c.find(T4, "publishes")
 	case "gh", "glab":
-		c.forge(args)
+		c.forge(name, args)
 	case "psql", "pg_dump", "pg_restore", "mysql", "mariadb", "mysqldump", "mongo", "mongosh", "mongodump", "redis-cli", "sqlite3", "clickhouse-client", "cqlsh":
 		c.database(name, args)
 	case "kustomize":
@@ -140,13 +158,29 @@ func (c *command) infrastructure(name string, args []word) {
 		}
 		c.find(T4, "acts on shared infrastructure")
 	default:
-		words, ok := positional(args)
-		if ok && slices.Contains([]string{"status", "list", "ls", "get", "describe", "logs"}, at(words, len(words)-1)) || ok && slices.Contains([]string{"status", "list", "ls", "get", "logs", "version"}, at(words, 0)) {
+		words := leading(args)
+		reads := func(i int) bool {
+			return slices.Contains([]string{"status", "list", "ls", "get", "describe", "logs"}, at(words, i))
+		}
+		things := []string{"app", "apps", "appset", "cluster", "clusters", "nodegroup", "repo", "proj", "project", "projects", "account", "job", "node", "alloc", "deployment", "service", "services", "kv", "catalog", "compute", "droplet", "kubernetes", "machine", "machines", "volume", "volumes", "releases", "ps", "instances", "environment", "environments"}
+		if reads(0) || at(words, 0) == "version" || slices.Contains(things, at(words, 0)) && (reads(1) || slices.Contains(things, at(words, 1)) && reads(2)) {
 			c.find(T1, "reads")
 			return
 		}
 		c.find(T4, "acts on shared infrastructure")
 	}
+}
+
+// leading are the words before the first option, where a verb must be.
+func leading(args []word) []string {
+	var words []string
+	for _, w := range args {
+		if !w.static || strings.HasPrefix(w.text, "-") {
+			break
+		}
+		words = append(words, w.text)
+	}
+	return words
 }
 
 func (c *command) terraform(args []word, grunt bool) {
@@ -184,9 +218,15 @@ func (c *command) terraform(args []word, grunt bool) {
 			c.find(T0, "looks")
 			return
 		}
+		if flagged(args, "-chdir", "--chdir") {
+			c.find(T3, "formats files elsewhere", machine)
+		}
+		for _, w := range words[1:] {
+			c.written(literal(w))
+		}
 		c.find(T2, "formats files")
 	case "output":
-		if flagged(args, "-json", "-raw", "--json", "--raw") {
+		if flagged(args, "-json", "-raw", "--json", "--raw") || sub != "" { // one that is named is shown in any case
 			c.find(T1s, "shows secrets of the state", store)
 			return
 		}
@@ -235,7 +275,7 @@ func (c *command) terraform(args []word, grunt bool) {
 }
 
 var kubeValued = []string{"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "--user", "-s", "--server", "--token", "--as", "--as-group", "--request-timeout", "-o", "--output", "-l", "--selector", "-f", "--filename", "-k", "--kustomize", "--field-selector",
-	"-c", "--container", "--tail", "--since", "--since-time", "--sort-by", "--template", "-L", "--label-columns", "--certificate-authority", "--client-key", "--client-certificate", "--tls-server-name", "--cache-dir", "--profile", "-v", "--v", "--raw", "--chunk-size", "-p", "--patch", "--type", "--image", "--replicas", "--for", "--timeout", "--to-revision", "--revision", "--dry-run"}
+	"-c", "--container", "--tail", "--since", "--since-time", "--sort-by", "--template", "-L", "--label-columns", "--certificate-authority", "--client-key", "--client-certificate", "--tls-server-name", "--cache-dir", "--profile", "-v", "--v", "--raw", "--chunk-size", "-p", "--patch", "--type", "--image", "--replicas", "--for", "--timeout", "--to-revision", "--revision", "--dry-run", "--as-uid", "--kuberc", "--profile-output", "--username", "--password", "--log-flush-frequency", "--vmodule"}
 
 func (c *command) kubectl(args []word) {
 	valued := slices.DeleteFunc(slices.Clone(kubeValued), func(s string) bool { return s == "--dry-run" || s == "-p" })
@@ -255,7 +295,19 @@ func (c *command) kubectl(args []word) {
 			}
 		}
 	}
-	if flagged(args, "-s", "--server", "--token", "--as", "--insecure-skip-tls-verify") {
+	if flagged(args, "--profile", "--profile-output", "--kuberc", "--cache-dir", "--log-file", "--log-dir") {
+		c.find(T3, "reads settings from a file, or writes one", machine)
+	}
+	for _, w := range args {
+		if w.text == "--" {
+			break
+		}
+		// Letters may be joined: "-Ashttps://…".
+		if i := strings.Index(w.text, "s"); w.static && i > 0 && w.text[0] == '-' && w.text[1] != '-' && strings.Trim(w.text[1:i], "AwRfhqiLt") == "" {
+			c.find(T4, "talks to another cluster")
+		}
+	}
+	if flagged(args, "-s", "--server", "--token", "--as", "--as-uid", "--as-group", "--username", "--password", "--insecure-skip-tls-verify", "--tls-server-name", "--certificate-authority", "--client-key", "--client-certificate") {
 		c.find(T4, "talks to another cluster or as somebody else")
 	}
 	verb, sub := at(words, 0), at(words, 1)
@@ -283,10 +335,15 @@ func (c *command) kubectl(args []word) {
 		c.find(T1, "reads a cluster")
 	case "logs", "top", "explain", "version", "api-resources", "api-versions", "cluster-info", "options", "completion", "wait":
 		if verb == "cluster-info" && sub == "dump" && flagged(args, "--output-directory") {
-			c.find(T2, "writes files")
+			for _, w := range split(args, "--output-directory").values("--output-directory") {
+				c.written(w)
+			}
 		}
 		c.find(T1, "reads a cluster")
 	case "diff":
+		if flagged(args, "-k", "--kustomize") || strings.Contains(joined(args), "://") {
+			c.find(T3n, "may fetch what it compares")
+		}
 		c.find(T1, "reads a cluster")
 	case "auth":
 		if sub == "can-i" || sub == "whoami" {
@@ -315,8 +372,19 @@ func (c *command) kubectl(args []word) {
 			c.find(T4, "chooses another cluster")
 		}
 	case "apply", "create", "delete", "replace", "patch", "label", "annotate", "scale", "set", "run", "expose", "autoscale":
-		client := slices.ContainsFunc(args, func(w word) bool { return w.static && w.text == "--dry-run=client" })
-		if client && verb != "delete" && verb != "patch" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
+		// The last one counts; after an option or "--" it may be something else.
+		client, times := false, 0
+		for i, w := range args {
+			if strings.HasPrefix(w.text, "--dry-run") || !w.static {
+				times++
+				before := ""
+				if i > 0 {
+					before = args[i-1].text
+				}
+				client = w.static && w.text == "--dry-run=client" && (!strings.HasPrefix(before, "-") || strings.Contains(before, "=")) && !slices.ContainsFunc(args[:i], func(w word) bool { return w.text == "--" })
+			}
+		}
+		if client && times == 1 && !strings.Contains(joined(args), "://") && verb != "delete" && verb != "patch" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
 			c.find(T0, "sends nothing")
 			return
 		}
@@ -335,8 +403,18 @@ func (c *command) helm(args []word) {
 	if flagged(args, "--post-renderer", "--post-renderer-args") {
 		c.find(T3, "runs a program on what it renders")
 	}
-	if flagged(args, "--output-dir") {
-		c.find(T2, "writes files")
+	for _, w := range split(args, "--output-dir").values("--output-dir") {
+		c.written(w)
+	}
+	if strings.Contains(joined(args), "://") {
+		c.find(T3n, "reads the network")
+	}
+	if flagged(args, "--dependency-update", "--plugins", "--registry-config", "--repository-config", "--repository-cache") {
+		c.find(T3, "fetches or runs code")
+	}
+	if flagged(args, "--dry-run") && !flagged(args, "--dry-run=client", "--dry-run=none") {
+		c.secrets = true
+		c.find(T1s, "may render secrets of a cluster", store)
 	}
 	for _, w := range split(args, "--set-file", "-f", "--values").values("--set-file", "-f", "--values") {
 		_, name, set := strings.Cut(w.text, "=")
@@ -381,7 +459,7 @@ func (c *command) aws(args []word) {
 		c.find(TX, "does not say what aws does")
 		return
 	}
-	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") {
+	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") || shortened(args, []string{"--endpoint-url", "--no-verify-ssl"}, "--no") {
 		c.find(T4, "talks to another service than AWS")
 		return
 	}
@@ -408,9 +486,13 @@ func (c *command) aws(args []word) {
 	case service == "configure", service == "sso", service == "s3", service == "login":
 		c.find(T4, "acts on an account")
 	case strings.HasPrefix(verb, "describe-"), strings.HasPrefix(verb, "list-"), strings.HasPrefix(verb, "get-") && !strings.Contains(verb, "secret") && !strings.Contains(verb, "token") && !strings.Contains(verb, "password") && !strings.Contains(verb, "credential"), strings.HasPrefix(verb, "lookup-"):
-		for _, w := range words[2:] {
-			if service == "s3api" && w != "" {
-				c.find(T2, "writes a file")
+		for i, w := range args {
+			// A word that is no option's value is a file to write to.
+			if strings.HasPrefix(w.text, "-") || i == 0 || w.static && (w.text == service || w.text == verb) {
+				continue
+			}
+			if before := args[i-1].text; !strings.HasPrefix(before, "--") || strings.HasPrefix(before, "--no-") || slices.Contains([]string{"--debug", "--dry-run"}, before) {
+				c.written(w)
 			}
 		}
 		c.find(T1, "reads an account")
@@ -441,7 +523,8 @@ func (c *command) gcloud(args []word) {
 		// The verb is the last word of the group; names follow it.
 		verbs := []string{"list", "describe", "get-iam-policy", "get-value", "read", "lookup"}
 		for i, w := range words {
-			if slices.Contains(verbs, w) && i > 0 && len(words)-i <= 2 && !slices.ContainsFunc(words[:i], acting) {
+			// A resource may be called "list"; then a verb stands before it.
+			if slices.Contains(verbs, w) && i > 0 && (strings.HasSuffix(words[i-1], "s") || slices.Contains([]string{"config", "logging", "auth", "iam", "project-info", "app", "policy"}, words[i-1])) && len(words)-i <= 2 && !slices.ContainsFunc(words[:i], acting) {
 				c.find(T1, "reads an account")
 				return
 			}
@@ -462,7 +545,14 @@ func (c *command) az(args []word) {
 		return
 	}
 	all := " " + strings.Join(words, " ") + " "
-	verb := at(words, len(words)-1)
+	verb := ""
+	for i, w := range words {
+		// The verb is the last word before the options; a value may look like one.
+		if j := slices.IndexFunc(args, func(a word) bool { return a.text == w }); i > 0 && j > 0 && strings.HasPrefix(args[j-1].text, "-") && len(words[:i]) > 1 {
+			break
+		}
+		verb = w
+	}
 	switch {
 	case len(words) == 0 || words[0] == "version":
 		c.find(T0, "looks")
@@ -495,7 +585,14 @@ func (c *command) docker(name string, args []word) {
 		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
+	if flagged(args, "--config", "--connection", "--identity", "--runtime", "--conmon", "--hooks-dir", "--module") && !slices.Contains([]string{"build", "run"}, verb) {
+		c.find(T3, "loads settings that may run programs, or choose another machine")
+	}
 	switch {
+	case (verb == "manifest" || verb == "buildx") && sub == "inspect", verb == "search":
+		c.find(T3n, "reads a registry")
+	case verb == "compose" && flagged(args, "-f", "--file", "--env-file"):
+		c.find(T3, "loads configuration that may fetch and run more")
 	case slices.Contains([]string{"image", "container", "network", "volume", "system", "buildx", "manifest", "builder", "compose", "context", "plugin", "config", "secret", "service", "stack", "node", "swarm", "machine"}, verb):
 		switch {
 		case slices.Contains([]string{"ls", "list", "inspect", "ps", "logs", "images", "df", "version", "top", "port", "history", "stats", "events", "info"}, sub) && verb != "compose", verb == "compose" && slices.Contains([]string{"ls", "ps", "logs", "images", "version", "top", "port", "events"}, sub):
@@ -517,7 +614,7 @@ func (c *command) docker(name string, args []word) {
 	}
 }
 
-func (c *command) forge(args []word) {
+func (c *command) forge(name string, args []word) {
 	words, ok := positional(args, "-R", "--repo", "-L", "--limit", "-s", "--state", "-q", "--jq", "--json", "-t", "--template", "-X", "--method", "-H", "--header", "-f", "--raw-field", "-F", "--field", "--input", "-b", "--body", "-l", "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "--hostname", "-w", "--workflow", "-B", "--base")
 	verb := at(words, 1)
 	o := split(args, "-X", "--method", "-f", "-F", "--raw-field", "--field", "--input", "-H", "--header", "-R", "--repo", "-q", "--jq", "-t", "--template", "-L", "--limit")
@@ -530,7 +627,7 @@ func (c *command) forge(args []word) {
 	case at(words, 0) == "auth" && verb == "status", at(words, 0) == "status":
 		c.find(T1, "reads")
 	case at(words, 0) == "api":
-		read := !o.has("-f", "-F", "--raw-field", "--field", "--input") && !o.hidden && at(words, 1) != "graphql"
+		read := !flagged(args, "--hostname") && !strings.Contains(joined(args), "://") && !o.has("-f", "-F", "--raw-field", "--field", "--input") && !o.hidden && at(words, 1) != "graphql"
 		for _, w := range o.values("-X", "--method") {
 			read = read && w.static && strings.EqualFold(w.text, "GET")
 		}
@@ -543,6 +640,10 @@ func (c *command) forge(args []word) {
 		if flagged(args, "--web", "-w") {
 			c.find(T3, "opens a browser")
 			return
+		}
+		if name == "glab" && at(words, 0) == "variable" {
+			c.secrets = true
+			c.find(T1s, "shows secrets", store)
 		}
 		c.find(T1, "reads")
 	case at(words, 0) == "search":

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -9,6 +10,12 @@ import (
 // them do more.
 func (c *command) look(name string, args []word) {
 	more := func() { c.find(T3, "may do more than look") }
+	known := options{}
+	switch name {
+	case "sed", "awk", "gawk", "mawk", "nawk", "xmllint", "shellcheck", "yamllint", "hadolint", "tflint", "xxd", "fd", "fdfind", "hostname":
+	default:
+		known = c.options(name, args)
+	}
 	switch name {
 	case "sed":
 		c.sed(args)
@@ -67,7 +74,14 @@ func (c *command) look(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "xxd":
-		o := split(args, "-c", "-g", "-l", "-s", "-o", "-n")
+		// Its options of several letters have one dash: "-ps".
+		var plain []word
+		for _, w := range args {
+			if !w.static || !slices.Contains([]string{"-ps", "-p", "-plain", "-r", "-revert", "-i", "-include", "-b", "-u", "-a"}, w.text) {
+				plain = append(plain, w)
+			}
+		}
+		o := c.options(name, plain)
 		if len(o.operands) > 1 {
 			c.written(o.operands[1])
 		}
@@ -89,7 +103,7 @@ func (c *command) look(name string, args []word) {
 		if o.has("--pre", "--hostname-bin", "--search-zip", "-z") {
 			more()
 		}
-		c.pattern(o, "-e", "-f", "--regexp")
+		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "fd", "fdfind":
 		for i, w := range args {
 			if w.static && (w.text == "-x" || w.text == "-X" || w.text == "--exec" || w.text == "--exec-batch") {
@@ -100,14 +114,16 @@ func (c *command) look(name string, args []word) {
 					}
 					words = append(words, w)
 				}
-				c.perFile(append(words, word{}))
+				before := c.options(name, args[:i]).operands
+				c.perFile(append(words, word{}), !c.here() || slices.ContainsFunc(before, c.outside))
 				return
 			}
-			if !w.static || strings.HasPrefix(w.text, "-x") || strings.HasPrefix(w.text, "-X") || strings.HasPrefix(w.text, "--exec") {
+			if !w.static {
 				more()
 				return
 			}
 		}
+		c.options(name, args)
 		c.find(T0, "looks")
 	case "yq":
 		o := split(args, "-o", "-p", "-I", "-s", "--output-format", "--input-format", "--indent", "--split-exp", "--from-file")
@@ -116,9 +132,7 @@ func (c *command) look(name string, args []word) {
 		}
 		if o.has("-i", "--inplace") {
 			for _, w := range o.operands {
-				if strings.Contains(w.text, ".") && !strings.HasPrefix(w.text, ".") || !w.static {
-					c.written(w)
-				}
+				c.written(w) // the expression is one, too
 			}
 			c.find(T2, "edits files")
 		}
@@ -126,7 +140,7 @@ func (c *command) look(name string, args []word) {
 			if i > 0 || strings.Contains(w.text, "/") {
 				c.read(w)
 			}
-			if w.static && (strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst")) {
+			if w.static && (strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst") || strings.Contains(w.text, "system")) {
 				c.find(T1s, "may read more than the file")
 			}
 		}
@@ -134,9 +148,9 @@ func (c *command) look(name string, args []word) {
 	case "jq", "gojq":
 		o := split(args, "-L", "--indent", "--arg", "--argjson", "--slurpfile", "--rawfile", "-f", "--from-file")
 		for _, w := range o.operands {
-			if w.static && (strings.Contains(w.text, "$ENV") || strings.Contains(w.text, "env.") || w.text == "env" || strings.Contains(w.text, "env|") || strings.Contains(w.text, "env ")) {
+			if w.static && jqMore.MatchString(w.text) {
 				c.secrets = true
-				c.find(T1s, "shows the environment")
+				c.find(T1s, "shows the environment, or reads more than the file")
 			}
 		}
 		if o.has("-L", "-f", "--from-file", "--rawfile", "--slurpfile") || o.hidden {
@@ -151,6 +165,11 @@ func (c *command) look(name string, args []word) {
 		o := split(args, "--xpath", "--schema", "--encode")
 		if !o.only("--xpath", "--schema", "--encode", "--format", "--noout", "--html", "--nowarning", "--pretty") || o.hidden {
 			more()
+		}
+		for _, w := range append(o.operands, o.values("--schema")...) {
+			if !w.static || strings.Contains(w.text, "://") {
+				more()
+			}
 		}
 		c.readAll(o)
 	case "bat", "batcat":
@@ -170,24 +189,16 @@ func (c *command) look(name string, args []word) {
 			c.readAll(o)
 		}
 	case "grep", "egrep", "fgrep", "zgrep", "ag", "ack":
-		o := split(args, "-e", "-f", "-m", "-A", "-B", "-C", "-D", "-d", "--regexp", "--file", "--max-count", "--after-context", "--before-context", "--context", "--include", "--exclude", "--exclude-dir", "--color", "--binary-files", "--label")
-		if name == "ack" && o.has("--pager") || name == "ag" && o.has("--pager") {
-			more()
-		}
-		c.pattern(o, "-e", "-f", "--regexp", "--file")
+		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "ls", "dir", "vdir", "stat", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
 		c.find(T0, "looks")
 	case "base64", "base32":
-		o := split(args, "-w", "-i", "-o", "--wrap")
-		for _, w := range o.values("-o") {
-			c.written(w)
-		}
-		c.readAll(o)
+		c.readAll(known)
 	case "tail", "head":
-		c.readAll(split(args, "-n", "-c", "-s", "--lines", "--bytes", "--pid", "--sleep-interval", "--max-unchanged-stats"))
+		c.readAll(known)
 	case "cut":
-		c.readAll(split(args, "-d", "-f", "-c", "-b", "--delimiter", "--fields", "--output-delimiter"))
-	case "tr", "look":
+		c.readAll(known)
+	case "tr":
 		c.find(T0, "looks")
 	case "wc", "du":
 		o := split(args, "--files0-from", "--exclude", "-d", "--max-depth", "-X", "--exclude-from", "-B", "-t")
@@ -203,10 +214,8 @@ func (c *command) look(name string, args []word) {
 			c.read(w)
 		}
 		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
-	case "column", "fold", "fmt", "nl", "od", "hexdump", "strings", "join", "paste", "expand", "unexpand":
-		c.readAll(split(args, "-s", "-t", "-w", "-d", "-n", "-N", "-A", "-j", "-e", "-b", "-v", "-o", "-1", "-2", "-a", "-c", "-x", "-f", "-i", "-l", "-S"))
 	default:
-		c.readAll(split(args))
+		c.readAll(known)
 	}
 }
 
@@ -231,6 +240,9 @@ func (c *command) readAll(o options) {
 
 // pattern judges a search: the first operand is the pattern unless an option gives it.
 func (c *command) pattern(o options, given ...string) {
+	if !c.here() {
+		c.find(T1s, "reads files outside the workspace") // without a name it reads what is there
+	}
 	if !o.has(given...) && len(o.operands) > 0 {
 		o.operands = o.operands[1:]
 	}
@@ -240,10 +252,17 @@ func (c *command) pattern(o options, given ...string) {
 	c.readAll(o)
 }
 
+// jqMore finds what lets a jq program read more than its input.
+var jqMore = regexp.MustCompile(`(?:^|[^.\w])env\b|\$ENV\b|\bimport\b|\binclude\b`)
+
 // sedLooks matches a sed script of commands that only change what is printed.
 var sedLooks = regexp.MustCompile(`^(?:[\s;{}]*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:\s*[,~]\s*(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*` +
 	`(?:[pdDPqQ=nNgGhHxlz](?:\s*\d*)|s(?:/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\||#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#|,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,|:(?:[^:\\\n]|\\.)*:(?:[^:\\\n]|\\.)*:|@(?:[^@\\\n]|\\.)*@(?:[^@\\\n]|\\.)*@)[gpiIm\d]*` +
 	`|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|:\s*\w+|[bt]\s*\w*)?\s*(?:[;}\n]|$))*$`)
+
+// sedBracket finds a set of characters that may hold what else ends a part of the
+// script.
+var sedBracket = regexp.MustCompile(`\[\^?\]?[^\]]*[/|#,:@\n;]`)
 
 func (c *command) sed(args []word) {
 	o := split(args, "-e", "-f", "-l", "--expression", "--file", "--line-length")
@@ -261,7 +280,7 @@ func (c *command) sed(args []word) {
 		edits = edits || name == "-i" || name == "--in-place"
 	}
 	for _, s := range scripts {
-		if !s.static || !sedLooks.MatchString(s.text) {
+		if !s.static || !sedLooks.MatchString(s.text) || sedBracket.MatchString(s.text) {
 			c.find(T3, "runs a program text that was not read")
 		}
 	}

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -24,26 +25,74 @@ func (c *command) places(w word) ([]string, bool) {
 		return nil, false
 	}
 	if path.IsAbs(w.text) {
-		return c.real(path.Clean(w.text)), true
+		return c.real(w.text, w.glob), true
 	}
 	if c.dirs == nil {
 		return nil, false
 	}
 	var all []string
 	for _, d := range c.dirs {
-		all = append(all, c.real(path.Join(d, w.text))...)
+		all = append(all, c.real(d+"/"+w.text, w.glob)...)
 	}
 	return all, true
 }
 
-// real returns name, and what it is with its links resolved if that differs.
-func (c *command) real(name string) []string {
-	if c.Real != nil {
-		if r := c.Real(name); r != name && r != "" {
-			return []string{name, r}
+// here reports whether the shell is in the workspace, or a public directory.
+func (c *command) here() bool {
+	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(d string) bool { return !below(c.Workspace, d) && !public(d) })
+}
+
+// outside reports whether a word may name a file outside the workspace.
+func (c *command) outside(w word) bool {
+	at, known := c.places(w)
+	return !known && (w.text != "" || !w.static) || slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) && !public(p) })
+}
+
+// real returns name, and what it is with its links resolved if that differs. A
+// pattern is also what it stands for now.
+func (c *command) real(name string, pattern bool) []string {
+	all := []string{path.Clean(name)}
+	if c.Real == nil {
+		return all
+	}
+	add := func(name string) {
+		if r := c.Real(name); r != "" && !slices.Contains(all, r) {
+			all = append(all, r)
 		}
 	}
-	return []string{name}
+	add(all[0])
+	if strings.Contains(name, "/..") {
+		add(c.physical(name))
+	}
+	if pattern {
+		parts := strings.Split(name, "/")
+		last := len(parts)
+		for last > 1 && !strings.ContainsAny(parts[last-1], "*?[") {
+			last--
+		}
+		matches, _ := filepath.Glob(strings.Join(parts[:last], "/"))
+		for _, m := range matches[:min(len(matches), 1000)] {
+			plain := path.Join(m, path.Join(parts[last:]...))
+			if r := c.physical(strings.Join(append([]string{m}, parts[last:]...), "/")); r != plain {
+				add(r)
+			}
+		}
+	}
+	return all
+}
+
+// physical is the file that the system takes name for: it leaves a linked directory
+// for the one above the place it leads to.
+func (c *command) physical(name string) string {
+	at := "/"
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			at = path.Dir(c.Real(at))
+		} else {
+			at = path.Join(at, part)
+		}
+	}
+	return c.Real(at)
 }
 
 // below reports whether name is dir or under it.

@@ -186,7 +186,7 @@ func (c Context) file(req Request) []Finding {
 		cmd.written(name)
 	case req.Plan.Effect == tool.Reads:
 		cmd.read(name)
-		for _, at := range cmd.real(path.Clean(req.Plan.Path)) {
+		for _, at := range cmd.real(path.Clean(req.Plan.Path), false) {
 			if !below(c.Workspace, at) && (c.Logs == "" || !below(c.Logs, at)) {
 				cmd.find(T1s, "reads outside the workspace")
 			}

@@ -275,7 +275,7 @@ func (c *command) program(name string, args []word) {
 	case ":", "true", "false", "echo", "pwd", "sleep", "seq", "expr", "test", "[", "[[", "]]", "basename", "dirname", "whoami", "id", "groups", "logname", "tty", "uname", "arch", "nproc",
 		"wait", "jobs", "bg", "fg", "disown", "shift", "return", "exit", "break", "continue", "times", "umask", "ulimit", "type", "which", "whereis", "locale", "uptime", "who", "w", "users",
 		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
-		"hash", "dirs", "suspend", "caller", "fc", "history", "compgen", "bind", "if", "then", "else", "fi", "do", "done", "!":
+		"hash", "dirs", "suspend", "caller", "fc", "history", "bind", "if", "then", "else", "fi", "do", "done", "!":
 		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
 			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e")
 		}) {
@@ -285,6 +285,10 @@ func (c *command) program(name string, args []word) {
 		}
 		if name == "hash" && len(args) > 0 && !split(args).only("-r", "-l", "-t") {
 			c.find(TX, "decides which program a name is")
+			return
+		}
+		if name == "ss" && (shortened(args, []string{"--kill", "--diag", "--filter"}) || split(args, "-f", "-A").has("-K", "-D", "-F", "--diag", "--kill")) {
+			c.find(T3, "does more than look", machine)
 			return
 		}
 		if name == "history" && len(args) > 0 || name == "fc" || name == "bind" {
@@ -306,6 +310,9 @@ func (c *command) program(name string, args []word) {
 	case "cd", "pushd", "popd":
 		c.cd(name, args)
 	case "read", "mapfile", "readarray", "getopts", "unset", "select":
+		if (name == "mapfile" || name == "readarray") && split(args, "-d", "-n", "-O", "-s", "-u", "-c").has("-C") {
+			c.find(TX, "runs text as a command")
+		}
 		for _, w := range split(args, "-d", "-n", "-N", "-p", "-t", "-u", "-i", "-O", "-s", "-c", "-C").operands {
 			c.variableOf(w)
 		}
@@ -315,6 +322,14 @@ func (c *command) program(name string, args []word) {
 			c.secrets = true
 			c.find(T1s, "shows the environment")
 			return
+		}
+		for i, w := range args {
+			if name == "set" && (w.static && (len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, "ak") || i > 0 && (w.text == "allexport" || w.text == "keyword")) || !w.static && i == 0) {
+				c.find(TX, "hands every variable to the programs that run")
+			}
+			if w.text == "--" {
+				break
+			}
 		}
 		c.find(T0, "looks")
 	case "export", "declare", "typeset", "local", "readonly":
@@ -344,7 +359,7 @@ func (c *command) program(name string, args []word) {
 		c.find(T0, "looks")
 	case "unalias":
 		c.find(T0, "looks")
-	case "enable", "complete", "compopt":
+	case "enable", "complete", "compopt", "compgen":
 		c.find(TX, "changes what names run")
 	case "eval":
 		c.find(TX, "runs text as a command")
@@ -547,6 +562,9 @@ func (c *command) variableOf(w word) {
 	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "[")
 	c.variable(name)
 	delete(c.vars, name)
+	if c.taken != nil {
+		c.taken[name] = true
+	}
 }
 
 // line judges the text of a command inside another.
@@ -609,6 +627,8 @@ func after(args []word, valued []string) []word {
 			return args[i+1:]
 		case slices.Contains(valued, a.text):
 			i++
+		case strings.HasPrefix(a.text, "--") && slices.ContainsFunc(valued, func(v string) bool { return strings.HasPrefix(v, a.text) }):
+			return append([]word{{}}, args[i:]...) // short for one of them: where the program begins is not sure
 		}
 	}
 	return nil
@@ -648,8 +668,9 @@ func (c *command) environment(args []word) bool {
 			c.find(TX, "runs a program in a way that cannot be read")
 			return false
 		case strings.Contains(a.text, "="):
-			name, _, _ := strings.Cut(a.text, "=")
+			name, value, _ := strings.Cut(a.text, "=")
 			c.variable(name)
+			c.exported(name, word{text: value, static: a.static})
 		default:
 			c.run(args[i:])
 			return false
@@ -779,7 +800,7 @@ func (c *command) enter(w word) {
 }
 
 func (c *command) xargs(args []word) {
-	valued := []string{"-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "-i", "--max-args", "--max-procs", "--replace", "--max-lines", "--delimiter", "--arg-file", "--max-chars", "--eof"}
+	valued := []string{"-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars", "--process-slot-var"}
 	rest := after(args, valued)
 	o := split(args[:len(args)-len(rest)], valued...)
 	for _, w := range o.values("-a", "--arg-file") {
@@ -801,7 +822,7 @@ func (c *command) xargs(args []word) {
 			rest[i].static = false
 		}
 	}
-	c.perFile(append(slices.Clone(rest), word{}))
+	c.perFile(append(slices.Clone(rest), word{}), !c.in.names || o.has("-a", "--arg-file"))
 }
 
 func (c *command) findFiles(args []word) {
@@ -845,7 +866,7 @@ func (c *command) findFiles(args []word) {
 				c.find(T3, "runs code that was not read")
 				continue
 			}
-			c.perFile(words)
+			c.perFile(words, !c.here() && len(roots) == 0)
 		case "-delete":
 			for _, r := range roots {
 				at, known := c.places(r)
@@ -876,8 +897,8 @@ func (c *command) findFiles(args []word) {
 }
 
 // perFile judges a program that is run for files that are not known: looking at
-// them is looking.
-func (c *command) perFile(words []word) {
+// them is looking, unless they may be anywhere.
+func (c *command) perFile(words []word, anywhere bool) {
 	if len(words) == 0 || !words[0].static {
 		c.find(TX, "does not say which program it runs")
 		return
@@ -887,7 +908,7 @@ func (c *command) perFile(words []word) {
 	inner.found = &found
 	inner.run(words)
 	for _, f := range found {
-		if f.Tier == T1s && f.Reason == "reads a file whose name is not known" {
+		if f.Tier == T1s && !anywhere && f.Reason == "reads a file whose name is not known" {
 			f.Tier, f.Reason = T0, "looks"
 		}
 		*c.found = append(*c.found, f)
@@ -900,8 +921,9 @@ func (c *command) create(name string, args []word) {
 		o = split(args, "-m", "--mode")
 	}
 	operands := o.operands
-	if (name == "chmod" || name == "setfacl" || name == "chattr") && len(operands) > 0 {
-		operands = operands[1:]
+	if name == "chmod" || name == "setfacl" || name == "chattr" {
+		// A mode may look like an option, and an option may stand for the mode.
+		operands = slices.DeleteFunc(slices.Clone(args), func(w word) bool { return w.static && strings.HasPrefix(w.text, "-") })
 	}
 	if name == "chmod" && o.has("-R", "--recursive") {
 		for _, w := range operands {
@@ -923,6 +945,9 @@ func (c *command) create(name string, args []word) {
 
 func (c *command) copy(name string, args []word) {
 	o := split(args, "-t", "-S", "-m", "-o", "-g", "--target-directory", "--suffix", "--mode", "--owner", "--group")
+	if shortened(args, []string{"--target-directory", "--strip-program"}, "--strip", "--target-directory") || o.has("--strip-program") {
+		c.find(T3, "has an option that may do more", machine)
+	}
 	from, to := o.operands, o.values("-t", "--target-directory")
 	if len(to) == 0 && len(from) > 0 {
 		to, from = from[len(from)-1:], from[:len(from)-1]
@@ -947,11 +972,25 @@ func (c *command) copy(name string, args []word) {
 					c.find(T3, "moves a file from outside the workspace", machine)
 				case Sensitive(c.Workspace, p):
 					c.find(T3, "moves a file that programs obey")
+				case Secret(c.Home, p):
+					c.find(T1s, "moves credentials to another name")
 				}
 			}
 		case "ln":
-			if at, known := c.places(w); !known || slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) }) {
+			at, known := c.places(w)
+			for _, link := range to {
+				// A relative one leads from where the link is.
+				if where, ok := c.places(link); ok && w.static && !path.IsAbs(w.text) && (o.has("-s", "--symbolic") || abbreviated(o, "--symbolic")) {
+					for _, l := range where {
+						at = append(at, path.Join(path.Dir(l), w.text))
+					}
+				}
+			}
+			if !known || slices.ContainsFunc(at, func(p string) bool { return !below(c.Workspace, p) }) {
 				c.find(T3, "makes a link that leads out of the workspace", machine)
+			}
+			if slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p) || Secret(c.Home, p) }) {
+				c.find(T3, "makes another name for a file of credentials, or one that programs obey")
 			}
 		default:
 			c.read(w)
@@ -961,11 +1000,14 @@ func (c *command) copy(name string, args []word) {
 }
 
 func (c *command) disk(name string, args []word) {
-	for _, w := range args {
-		if w.static && slices.Contains([]string{"-l", "--list", "--help", "--version", "-V", "list", "status", "print"}, w.text) && name != "wipefs" && !strings.HasPrefix(name, "mk") {
-			c.find(T0, "looks")
-			return
-		}
+	looks := func(w word) bool {
+		return w.static && slices.Contains([]string{"-l", "--list", "--help", "--version", "-V", "list", "status", "print"}, w.text)
+	}
+	if len(args) > 0 && name != "wipefs" && !strings.HasPrefix(name, "mk") && slices.ContainsFunc(args, looks) && !slices.ContainsFunc(args, func(w word) bool {
+		return !looks(w) && !(w.static && (w.text == "-s" && name == "parted" || strings.HasPrefix(w.text, "/dev/")))
+	}) {
+		c.find(T0, "looks")
+		return
 	}
 	for _, w := range args {
 		if !w.static || strings.HasPrefix(w.text, "/dev/") {
@@ -992,6 +1034,15 @@ func (c *command) system(name string, args []word) {
 	}
 	switch name {
 	case "systemctl":
+		for _, w := range args {
+			if w.static && strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"--no-pager", "-l", "--full", "--all", "-a", "--user", "--system", "--failed", "--plain", "--no-legend", "-q", "--quiet"}, w.text) &&
+				!strings.HasPrefix(w.text, "--type=") && !strings.HasPrefix(w.text, "--state=") && !strings.HasPrefix(w.text, "--property=") && !strings.HasPrefix(w.text, "--lines=") && !strings.HasPrefix(w.text, "--output=") {
+				c.find(T3, "may act, or on another machine", machine)
+			}
+			if w.static && slices.Contains([]string{"poweroff", "reboot", "halt", "kexec"}, w.text) && w.text != first {
+				c.find(T3, "may act", machine)
+			}
+		}
 		switch first {
 		case "status", "show", "list-units", "list-unit-files", "list-timers", "list-dependencies", "is-active", "is-enabled", "is-failed", "cat", "get-default", "show-environment":
 			c.find(T0, "looks")
@@ -1018,7 +1069,10 @@ func (c *command) system(name string, args []word) {
 				return
 			}
 		}
-		if name != "ip" && len(args) > 1 {
+		words := slices.DeleteFunc(texts(args), func(s string) bool {
+			return slices.Contains([]string{"-4", "-6", "-s", "-d", "-o", "-j", "-p", "-c", "-br", "-brief", "-details", "-stats", "-statistics", "-json", "-pretty", "-color", "-oneline"}, s)
+		})
+		if name == "ip" && (strings.HasPrefix(at(words, 0), "-") || len(words) > 1 && !slices.Contains([]string{"show", "list", "ls", "get"}, words[1])) || name != "ip" && len(args) > 1 {
 			c.find(T3, "changes the network of the machine", machine)
 			return
 		}
@@ -1084,8 +1138,8 @@ func (c *command) archive(name string, args []word) {
 		c.find(T3, "writes files of names that are not known", machine)
 		return
 	case "zip":
-		o := split(args, "-x", "-i", "-n", "-b", "-t", "-P", "-T")
-		if o.has("-T", "-TT", "-m", "--unzip-command") || o.hidden {
+		o := split(args, "-x", "-i", "-n", "-P")
+		if o.hidden || !o.only("-r", "-q", "-9", "-1", "-0", "-6", "-j", "-y", "-X", "-v", "-u", "-x", "-i", "-n", "-D", "-P", "-e") {
 			c.find(T3, "may run a program")
 			return
 		}
@@ -1102,6 +1156,9 @@ func (c *command) archive(name string, args []word) {
 		if name != "iconv" {
 			o = split(args, "-S", "-T", "-o", "-D")
 		}
+		if !o.only("-f", "-t", "-o", "-c", "-d", "-k", "-v", "-q", "-l", "-n", "-z", "-T", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9", "-s", "--from-code", "--to-code", "--output", "--stdout", "--decompress", "--keep", "--list", "--test", "--force", "--threads", "--best", "--fast", "--verbose", "--quiet", "--help", "--version") {
+			c.find(T3, "has an option that may do more", machine)
+		}
 		for _, w := range o.values("-o", "--output") {
 			c.written(w)
 		}
@@ -1114,8 +1171,8 @@ func (c *command) archive(name string, args []word) {
 		c.find(T0, "looks")
 		return
 	case "split", "csplit", "dos2unix", "unix2dos":
-		o := split(args, "-l", "-b", "-n", "-a", "-C", "--filter", "-f", "-t", "-k")
-		if o.has("--filter") || o.hidden {
+		o := split(args, "-l", "-b", "-n", "-a", "-C", "-t")
+		if o.hidden || !o.only("-l", "-b", "-n", "-a", "-C", "-t", "-k", "-d", "-x", "-e", "-u", "-z", "-s", "-q", "--numeric-suffixes", "--verbose", "--lines", "--bytes") {
 			c.find(T3, "may run a program")
 			return
 		}
@@ -1147,7 +1204,7 @@ func (c *command) tar(args []word) {
 				file = literal(value)
 			case "--create", "--extract", "--get", "--append", "--update", "--delete":
 				acts = true
-			case "--gzip", "--verbose", "--bzip2", "--xz", "--zstd", "--directory", "--exclude", "--strip-components", "--wildcards", "--auto-compress", "--numeric-owner", "--no-unquote", "--null":
+			case "--gzip", "--verbose", "--bzip2", "--xz", "--zstd", "--exclude", "--strip-components", "--wildcards", "--auto-compress", "--numeric-owner", "--no-unquote", "--null":
 			default:
 				c.find(T3, "may run a program")
 			}
@@ -1172,10 +1229,22 @@ func (c *command) tar(args []word) {
 				} else if i+1 < len(args) {
 					file = args[i+1]
 				}
-			case 'I', 'F':
+			case 'C':
+				if flags[k+1:] != "" {
+					c.find(T3, "reads or writes elsewhere", machine)
+				}
+			case 'z', 'j', 'J', 'Z', 'a', 'v', 'h', 'p', 'P', 'k', 'm', 'o', 'O', 'w', 'S', 'W', '-':
+			default:
 				c.find(T3, "may run a program")
 			}
+			if f == 'f' && strings.HasPrefix(a.text, "-") {
+				break
+			}
 		}
+	}
+	if strings.Contains(file.text, ":") {
+		c.sends = true
+		c.find(T4, "talks to another machine")
 	}
 	switch {
 	case lists && !acts && !hidden:
@@ -1231,6 +1300,9 @@ func (c *command) rsync(args []word) {
 		c.find(T4, "talks to another machine")
 		return
 	}
+	if !o.only("-a", "-v", "-r", "-n", "-h", "-z", "-P", "-u", "-c", "-l", "-p", "-t", "-g", "-o", "-D", "-H", "-A", "-X", "-x", "-q", "-i", "--archive", "--verbose", "--recursive", "--dry-run", "--exclude", "--include", "--delete", "--delete-after", "--delete-before", "--delete-excluded", "--remove-source-files", "--progress", "--stats", "--checksum", "--ignore-existing", "--update") {
+		c.find(T3, "has an option that may do more", machine)
+	}
 	if len(o.operands) > 0 {
 		to := o.operands[len(o.operands)-1]
 		for _, w := range o.operands[:len(o.operands)-1] {
@@ -1284,9 +1356,16 @@ func (c *command) golang(args []word) {
 		}
 		c.find(T0, "looks")
 	case "fmt":
+		for _, w := range args[1:] {
+			if w.text = strings.TrimSuffix(w.text, "..."); w.text != "" || !w.static {
+				c.written(w)
+			}
+		}
 		c.find(T2, "formats files")
 	case "vet":
-		if strings.Contains(rest, "-vettool") || strings.Contains(rest, "-toolexec") || split(args).hidden {
+		if split(args).hidden || slices.ContainsFunc(args, func(w word) bool {
+			return strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"-v", "-n", "-json"}, w.text) && !strings.HasPrefix(w.text, "-tags=")
+		}) {
 			c.find(T3, "runs code that was not read")
 			return
 		}
@@ -1341,6 +1420,17 @@ func (c *command) packages(name string, args []word) {
 	flag := ""
 	if len(args) > 0 && args[0].static {
 		flag = args[0].text
+	}
+	// Options name settings with programs in them; a path names a package with code.
+	for i, w := range args {
+		option := strings.HasPrefix(w.text, "-")
+		if w.static && option && !slices.Contains([]string{"--installed", "--upgradable", "--upgradeable", "-a", "--all-versions", "--manual-installed", "-v", "--names-only", "-n", "--full", "-f", "--available", "--enabled", "--all", "-q", "-qq", "--quiet", "--formula", "--cask", "--casks", "--versions", "--json", "--depth=0", "-r"}, w.text) &&
+			!(i == 0 && slices.Contains([]string{"-l", "-L", "-s", "-S", "-W", "--list", "--status", "--listfiles", "--search", "--show", "--print-architecture", "-qa", "-qi", "-ql", "-qf", "-qc", "-qd", "-qR", "-q", "-Q", "-Qi", "-Ql", "-Qo", "-Qs", "-Qe", "-Qu", "-Ss", "-Si"}, w.text)) && !(name == "dpkg-query" && (w.text == "-f" || strings.HasPrefix(w.text, "-f="))) ||
+			w.static && !option && (strings.Contains(w.text, "://") || strings.Contains(w.text, "/") && !slices.Contains([]string{"-S", "-L", "-qf", "-Qo", "--search"}, flag)) ||
+			first == "history" && w.static && slices.Contains([]string{"undo", "redo", "rollback", "store", "replay", "userinstalled"}, w.text) {
+			c.find(T3, "may run what an option or a file says", machine)
+			return
+		}
 	}
 	switch {
 	case slices.Contains(looks, first) && !split(args).hidden:

@@ -70,7 +70,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -107,6 +107,7 @@ type command struct {
 	dirs  []string          // where it may be; nil: not known
 	vars  map[string]string // variables that are known
 	funcs map[string]bool
+	taken map[string]bool // variables that hold text from elsewhere
 	found *[]Finding
 	*effects
 
@@ -125,6 +126,7 @@ type effects struct{ secrets, sends bool }
 type input struct {
 	text    *string // the whole of it
 	unknown bool    // it comes from somewhere
+	names   bool    // it is names of files of the workspace
 }
 
 type mark func(*Finding)
@@ -147,7 +149,7 @@ func (c *command) find(t Tier, reason string, marks ...mark) {
 // child is the state of a subshell.
 func (c *command) child() *command {
 	s := *c
-	s.dirs, s.vars, s.funcs = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs)
+	s.dirs, s.vars, s.funcs, s.taken = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken)
 	return &s
 }
 
@@ -221,6 +223,27 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.declare(x)
 	case *syntax.DeclClause:
 		c.part = x.Variant.Value
+		exports := x.Variant.Value == "export"
+		for _, a := range x.Args {
+			if !a.Naked || a.Value == nil || a.Name != nil {
+				continue
+			}
+			if text := a.Value.Lit(); strings.HasPrefix(text, "-") && strings.ContainsAny(text, "nix") && x.Variant.Value != "export" {
+				if strings.ContainsAny(text, "ni") {
+					c.find(TX, "a variable stands for another, or its text is worked out")
+				}
+				exports = exports || strings.Contains(text, "x")
+			}
+		}
+		for _, a := range x.Args {
+			if exports && a.Name != nil && (a.Value != nil || a.Array != nil) {
+				value := word{}
+				if a.Value != nil {
+					value = c.one(a.Value)
+				}
+				c.exported(a.Name.Value, value)
+			}
+		}
 		c.assign(x.Args, true)
 		shows := len(x.Args) == 0
 		for _, a := range x.Args {
@@ -238,6 +261,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.child().stmt(x.Stmt)
 	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
 		c.part = "a test"
+		if _, test := x.(*syntax.TestClause); !test {
+			c.workedOut(x.(syntax.Node))
+		}
 		c.nested(x.(syntax.Node))
 		c.find(T0, "looks")
 	default:
@@ -283,7 +309,7 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 		c.apart(func() {
 			left, right := c.child(), c.child()
 			left.stmt(x.X)
-			right.in = input{unknown: true}
+			right.in = input{unknown: true, names: left.names(x.X)}
 			right.stmt(x.Y)
 		})
 	}
@@ -334,6 +360,7 @@ func (c *command) each(x *syntax.ForClause) {
 		}
 		if !known {
 			delete(c.vars, name)
+			c.taken[name] = true
 			c.loop(func() { c.branch(x.Do) })
 			return
 		}
@@ -467,11 +494,14 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		value := word{}
 		if a.Value != nil {
 			value = c.one(a.Value)
+		} else if a.Array == nil && !a.Naked {
+			value = literal("")
 		}
 		if a.Array != nil {
 			c.nested(a.Array)
 		}
 		if a.Index != nil {
+			c.workedOut(a.Index)
 			c.nested(a.Index)
 		}
 		if a.Naked && a.Value == nil {
@@ -479,8 +509,10 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		}
 		c.part = show(a)
 		c.variable(name)
+		c.take(name, a.Value)
 		switch {
 		case !stays:
+			c.exported(name, value)
 		case a.Value != nil && value.static && !value.glob && !a.Append && a.Index == nil:
 			c.vars[name] = value.text
 		case a.Value == nil && a.Array == nil && !a.Append:
@@ -499,7 +531,7 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 
 // loads lists the variables that choose which programs run or what they load.
 // A name that ends in _ stands for all that begin so.
-var loads = []string{"PATH", "LD_", "DYLD_", "BASH_ENV", "ENV", "IFS", "PS4", "PROMPT_COMMAND", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
+var loads = []string{"PATH", "LD_", "DYLD_", "BASH_ENV", "ENV", "IFS", "BASH_FUNC_", "GCONV_PATH", "GOENV", "GOROOT", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "RPM_CONFIGDIR", "APT_CONFIG", "PS4", "PROMPT_COMMAND", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
 	"GIT_", "PYTHON", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "KUBECTL_", "TF_CLI_", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
@@ -521,6 +553,129 @@ func (c *command) variable(name string) {
 	}
 }
 
+// plainVariables tell programs how to look, and nothing to load, run or write.
+var plainVariables = []string{"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "DEBIAN_FRONTEND", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_OUTPUT",
+	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "TF_LOG", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION", "DEBUG", "VERBOSE"}
+
+// exported judges a variable that programs are given: some of them name code to
+// run, and no list of those is whole.
+func (c *command) exported(name string, value word) {
+	switch {
+	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
+	case name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == "":
+	case strings.HasSuffix(name, "PAGER") && value.static && (value.text == "" || value.text == "cat"):
+	default:
+		c.find(T3, name+" may decide what programs run, load or write")
+	}
+}
+
+// take remembers whether a variable is given text from elsewhere: where bash takes
+// it for a number, it runs what it finds in it.
+func (c *command) take(name string, value *syntax.Word) {
+	if c.taken == nil {
+		return
+	}
+	from := false
+	if value != nil {
+		syntax.Walk(value, func(n syntax.Node) bool {
+			switch x := n.(type) {
+			case *syntax.CmdSubst:
+				from = from || !number(x)
+				return false
+			case *syntax.ProcSubst:
+				from = true
+			case *syntax.ParamExp:
+				from = from || x.Param != nil && c.taken[x.Param.Value]
+			}
+			return true
+		})
+	}
+	c.taken[name] = from
+}
+
+// number reports whether what a command prints is a number whatever it is given.
+func number(x *syntax.CmdSubst) bool {
+	if len(x.Stmts) != 1 {
+		return false
+	}
+	s := x.Stmts[0]
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		if b.Op != syntax.Pipe {
+			return false
+		}
+		s = b.Y
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	for _, a := range call.Args[1:] {
+		if lit := a.Lit(); lit == "" || lit[0] != '-' && lit[0] != '+' {
+			return false
+		}
+	}
+	return slices.Contains([]string{"wc", "date", "nproc"}, call.Args[0].Lit())
+}
+
+// workedOut judges text that the shell takes for a number.
+func (c *command) workedOut(n syntax.Node) {
+	foreign := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			foreign = foreign || !number(x)
+			return false
+		case *syntax.ParamExp:
+			foreign = foreign || x.Param != nil && c.taken[x.Param.Value]
+		case *syntax.Word:
+			foreign = foreign || c.taken[x.Lit()]
+		}
+		return true
+	})
+	if foreign {
+		c.find(TX, "takes text that is not known for a number, which may run it")
+	}
+}
+
+// names reports whether a command prints nothing but names of files of the workspace.
+func (c *command) names(s *syntax.Stmt) bool {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		call, ok := b.Y.Cmd.(*syntax.CallExpr)
+		return ok && len(b.Y.Redirs) == 0 && len(call.Args) > 0 && slices.Contains([]string{"grep", "sort", "uniq", "head", "tail"}, call.Args[0].Lit()) && c.names(b.X)
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || !c.here() {
+		return false
+	}
+	var words []word
+	quiet := c.child()
+	quiet.found = new([]Finding)
+	for _, a := range call.Args {
+		words = append(words, quiet.resolve(a)...)
+	}
+	if slices.ContainsFunc(words, func(w word) bool { return !w.static || c.outside(w) || Secret(c.Home, "/"+w.text) }) {
+		return false
+	}
+	args := words[1:]
+	switch words[0].text {
+	case "find":
+		return !flagged(args, "-printf", "-exec", "-execdir", "-L")
+	case "fd", "fdfind", "ls":
+		return !flagged(args, "--format", "-l", "-L", "--follow")
+	case "git":
+		return flagged(args, "ls-files", "--name-only")
+	case "grep", "rg":
+		return flagged(args, "--files", "--files-with-matches") || slices.ContainsFunc(args, func(w word) bool {
+			return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "lL")
+		})
+	}
+	return false
+}
+
 // nested judges the commands inside a node.
 func (c *command) nested(n syntax.Node) {
 	part, plain := c.part, c.plain
@@ -536,7 +691,23 @@ func (c *command) nested(n syntax.Node) {
 			s.effects = c.effects
 			s.list(x.Stmts)
 			return false
+		case *syntax.ArithmExp:
+			c.workedOut(x)
+		case *syntax.BinaryTest:
+			if slices.Contains([]syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}, x.Op) {
+				c.workedOut(x)
+			}
 		case *syntax.ParamExp:
+			if x.Index != nil {
+				c.workedOut(x.Index)
+			}
+			if x.Slice != nil {
+				for _, part := range []syntax.ArithmExpr{x.Slice.Offset, x.Slice.Length} {
+					if part != nil {
+						c.workedOut(part)
+					}
+				}
+			}
 			if x.Exp != nil && (x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull) && x.Param != nil {
 				c.variable(x.Param.Value)
 				delete(c.vars, x.Param.Value)
