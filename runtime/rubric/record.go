@@ -45,19 +45,28 @@ func Record(history []model.Message, at approval.Place, mask func(string) string
 func lines(m model.Message, at approval.Place) []string {
 	var parts []string
 	if m.Text != "" {
-		parts = append(parts, fmt.Sprintf("[%s] %s", m.Role, m.Text))
+		parts = append(parts, fmt.Sprintf("[%s] %s", m.Role, said(m.Text)))
 	}
 	for _, c := range m.Calls {
-		parts = append(parts, fmt.Sprintf("[call %s on %s] %s", c.Name, where(c.Name, at), c.Input))
+		parts = append(parts, fmt.Sprintf("[call %s on %s] %s", c.Name, where(c.Name, at), said(c.Input)))
 	}
 	for _, r := range m.Results {
 		state := "result"
 		if r.Failed {
 			state = "failed"
 		}
-		parts = append(parts, fmt.Sprintf("[%s of %s] %s", state, r.Name, r.Text))
+		parts = append(parts, fmt.Sprintf("[%s of %s] %s", state, r.Name, said(r.Text)))
 	}
 	return parts
+}
+
+// label matches the beginning of a line that looks like one that Record writes.
+var label = regexp.MustCompile(`(?im)^([^\S\n]*)\[(\s*(?:user|assistant|system|tool|call|result|failed|…))`)
+
+// said escapes what in a text looks like another part of the record: words are no
+// proof that a command ran.
+func said(text string) string {
+	return label.ReplaceAllString(strings.ReplaceAll(text, "\r", "\n"), `$1\[$2`)
 }
 
 // where says where a call runs. Tools for the web act from this computer always.
