@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
@@ -21,6 +22,9 @@ const (
 	mostInAll        = 128 << 10
 )
 
+// heading matches what would look in a text like the heading of another one.
+var heading = regexp.MustCompile(`(?im)^(\s*)(#+\s*(?:AGENTS|CLAUDE|GEMINI)\.md\s*\()`)
+
 // instructions are the texts of the user and of the project for the model, each
 // with its origin. A project's text is data with a name on it; it is left out with
 // the project's configuration.
@@ -35,7 +39,8 @@ func (a *app) instructions(cfg *config.Config) string {
 			if left := mostInAll - b.Len(); len(text) > left {
 				text = text[:max(left, 0)] + "\n[cut: the instructions are too long]"
 			}
-			fmt.Fprintf(&b, "## %s (%s)\n\n%s\n\n", name, origin, strings.TrimSpace(headless.Clean(text)))
+			text = heading.ReplaceAllString(strings.TrimSpace(headless.Clean(text)), `$1\$2`)
+			fmt.Fprintf(&b, "## %s (%s)\n\n%s\n\n", name, origin, text)
 			return
 		}
 	}
@@ -55,7 +60,8 @@ func (a *app) instructions(cfg *config.Config) string {
 	return b.String()
 }
 
-// readInstructions reads a regular file in dir; a link may not lead out of it.
+// readInstructions reads a regular file in dir; a link may not lead out of it, nor
+// to what is no text for people, as credentials are.
 func readInstructions(dir, name string) (string, bool) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -64,6 +70,9 @@ func readInstructions(dir, name string) (string, bool) {
 	defer root.Close()
 	info, err := root.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	if to, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err != nil || !strings.EqualFold(filepath.Ext(to), ".md") {
 		return "", false
 	}
 	f, err := root.Open(name)
