@@ -230,9 +230,14 @@ func (b *box) takeStale() string {
 	return old
 }
 
-// claimScript takes the place of the command $1 if it has not begun, which then
-// never does.
-const claimScript = `mkdir "$1.l" 2>/dev/null && : >"$1.n"
+// claimScript takes the place of the command $1 if it has not begun within two
+// seconds, which then never does.
+const claimScript = `i=0
+while [ ! -d "$1.l" ] && [ $i -lt 20 ]; do
+	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
+	i=$((i+1))
+done
+mkdir "$1.l" 2>/dev/null && : >"$1.n"
 if [ -e "$1.n" ]; then echo never; elif [ -d "$1.l" ]; then echo begun; fi`
 
 // start sends the command line, once. When the answer is lost, the command either

@@ -329,10 +329,14 @@ func (c *Config) resolve(k Key, src Sources, user, project *file) (Value, error)
 		above = append(above, layered{text, Origin{LayerFlag, "--" + k.Flag}})
 	}
 	if p, ok, err := fromFile(k, project, LayerProject); err != nil {
-		if src.Trust == Trusted {
+		switch {
+		case k.Scope == ScopeUser:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%v; it is yours to set, not a project's; ignored", err))
+		case src.Trust == Trusted:
 			return Value{}, err
+		default:
+			c.Untrusted = append(c.Untrusted, err.Error())
 		}
-		c.Untrusted = append(c.Untrusted, err.Error())
 	} else if ok {
 		if c.projectMay(k, p, found, len(above) > 0, src.Trust) {
 			if k.Joins && len(found) > 0 {
