@@ -76,7 +76,7 @@ func (a *app) trustCommand() *cobra.Command {
 		Long: `A project's .talkops/config.toml may choose a sandbox, a model or a setup script only
 with your approval. It is given to the exact content of that file and of those it names:
 when one of them changes, it has to be given anew.`,
-		Example: "  talkops trust add\n  talkops trust list\n  talkops trust revoke ~/work/shop",
+		Example: "  talkops trust add\n  talkops trust list\n  talkops trust revoke ~/src/shop",
 	}
 	c.AddCommand(a.trustAddCommand(), a.trustListCommand(), a.trustRevokeCommand())
 	return c
@@ -88,7 +88,7 @@ func (a *app) trustAddCommand() *cobra.Command {
 		Use: "add [DIR]", Short: "Show what a project asks for, and approve it", Args: usage(cobra.MaximumNArgs(1)),
 		Long: `Add shows what the project's own files ask for, or how they differ from what you
 approved before, and asks. Nothing of the project is run, and nothing is sent anywhere.`,
-		Example: "  talkops trust add\n  talkops trust add ~/work/shop",
+		Example: "  talkops trust add\n  talkops trust add ~/src/shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := a.projectAt(args)
 			if err != nil {
@@ -284,7 +284,7 @@ func (a *app) compared(old trust.Approval) string {
 func (a *app) trustRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke [DIR]", Short: "Take the approval of a project back", Args: usage(cobra.MaximumNArgs(1)),
-		Example: "  talkops trust revoke\n  talkops trust revoke ~/work/shop",
+		Example: "  talkops trust revoke\n  talkops trust revoke ~/src/shop",
 		RunE: func(_ *cobra.Command, args []string) error {
 			// The project may be gone, or broken: the name is enough.
 			dir := a.dir

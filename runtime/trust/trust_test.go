@@ -13,7 +13,7 @@ import (
 )
 
 func project(files ...string) Project {
-	p := Project{Root: "/work/shop", Files: map[string][]byte{}, Keys: []string{"sandbox.provider"}}
+	p := Project{Root: "/srv/shop", Files: map[string][]byte{}, Keys: []string{"sandbox.provider"}}
 	for i := 0; i < len(files); i += 2 {
 		p.Files[files[i]] = []byte(files[i+1])
 	}
@@ -36,7 +36,7 @@ func TestOnlyTheApprovedContentIsTrusted(t *testing.T) {
 		{"one more file", project(cfg, "a = 1\n", setup, "echo \x1b[31m\r\n", "b.wasm", "x"), "b.wasm is new"},
 		{"one file less", project(cfg, "a = 1\n"), setup + " is gone"},
 		{"names swapped", project(setup, "a = 1\n", cfg, "echo \x1b[31m\r\n"), cfg + " changed"},
-		{"another place", Project{Root: "/work/copy", Files: approved.Files, Keys: approved.Keys}, "-"},
+		{"another place", Project{Root: "/srv/copy", Files: approved.Files, Keys: approved.Keys}, "-"},
 		{"nothing at all", Project{Root: approved.Root}, cfg + " is gone"},
 		{"a setting that was not shown", Project{Root: approved.Root, Files: approved.Files, Keys: []string{"sandbox.provider", "hooks"}}, "hooks was not shown"},
 		{"fewer settings than shown", Project{Root: approved.Root, Files: approved.Files}, ""},
@@ -72,7 +72,7 @@ func TestAStoreIsPrivateAndWhole(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() {
 			p := project(cfg, fmt.Sprintf("n = %d\n'''\n\\", i))
-			p.Root = fmt.Sprintf("/work/%d", i)
+			p.Root = fmt.Sprintf("/srv/%d", i)
 			if err := s.Add(p, time.Now()); err != nil {
 				t.Error(err)
 			}
@@ -91,10 +91,10 @@ func TestAStoreIsPrivateAndWhole(t *testing.T) {
 	if info, _ := os.Stat(s.Path); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
-	if ok, err := s.Remove("/work/3"); !ok || err != nil {
+	if ok, err := s.Remove("/srv/3"); !ok || err != nil {
 		t.Errorf("Remove: %v, %v", ok, err)
 	}
-	if ok, err := s.Remove("/work/3"); ok || err != nil {
+	if ok, err := s.Remove("/srv/3"); ok || err != nil {
 		t.Errorf("Remove again: %v, %v", ok, err)
 	}
 	if list, _ := s.List(); len(list) != 19 {
@@ -116,7 +116,7 @@ func TestAnApprovalIsReplaced(t *testing.T) {
 }
 
 func TestABrokenStoreTrustsNothingAndStays(t *testing.T) {
-	for _, text := range []string{"[[project", "[[project]]\nroot = 1\n", "[[project]]\nroot = \"/work/shop\"\nall = true\n"} {
+	for _, text := range []string{"[[project", "[[project]]\nroot = 1\n", "[[project]]\nroot = \"/srv/shop\"\nall = true\n"} {
 		s := Store{filepath.Join(t.TempDir(), "trust.toml")}
 		if err := os.WriteFile(s.Path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
