@@ -3,9 +3,11 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -147,6 +149,8 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Workspace = real(cfg.Root)
 	p.Context.Home, _ = a.env("HOME")
 	p.Context.Own, p.Context.Real, p.Context.GitRuns = a.home, real, gitRuns
+	root := p.Context.Workspace
+	p.Context.LinksOut = sync.OnceValue(func() bool { return linksOut(root) })
 	if logs != "" {
 		p.Context.Logs = real(logs)
 	}
@@ -170,6 +174,33 @@ func real(name string) string {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
+}
+
+// linksOut reports whether a link below root leads out of it. A tree that is too
+// large to look through counts as one that has such a link.
+func linksOut(root string) bool {
+	const most = 200_000
+	seen, out := 0, false
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return nil // what cannot be listed cannot be read that way either
+		}
+		to := real(name)
+		for _, dir := range []string{"/usr/", "/bin/", "/lib/", "/nix/store/", "/opt/homebrew/"} { // programs, as of a virtual environment
+			if strings.HasPrefix(to, dir) {
+				return nil
+			}
+		}
+		if to != root && !strings.HasPrefix(to, root+string(filepath.Separator)) {
+			out = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return out || err != nil || seen > most
 }
 
 // gitRuns reports whether git's configuration for a directory, the user's own left

@@ -103,6 +103,9 @@ func (c *command) look(name string, args []word) {
 		if o.has("--pre", "--hostname-bin", "--search-zip", "-z") {
 			more()
 		}
+		if known.has("-L", "--follow") {
+			c.followed()
+		}
 		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "fd", "fdfind":
 		for i, w := range args {
@@ -189,6 +192,9 @@ func (c *command) look(name string, args []word) {
 			c.readAll(o)
 		}
 	case "grep", "egrep", "fgrep", "zgrep", "ag", "ack":
+		if known.has("-R", "--dereference-recursive") || name == "ag" || name == "ack" {
+			c.followed()
+		}
 		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "ls", "dir", "vdir", "stat", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
 		c.find(T0, "looks")
@@ -212,6 +218,9 @@ func (c *command) look(name string, args []word) {
 	case "diff", "colordiff":
 		for _, w := range split(args, "--from-file", "--to-file", "-X", "--exclude-from").values("--from-file", "--to-file", "-X", "--exclude-from") {
 			c.read(w)
+		}
+		if o := split(args); o.has("-r", "--recursive") {
+			c.followed()
 		}
 		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
 	default:

@@ -232,6 +232,13 @@ func (c *command) read(w word) {
 	}
 }
 
+// followed judges reading of files whose names are not known, which may be links.
+func (c *command) followed() {
+	if c.LinksOut != nil && c.LinksOut() {
+		c.find(T1s, "may read through a link that leads out of the workspace")
+	}
+}
+
 // public reports whether a file outside the workspace is one that tells nothing of
 // its user.
 func public(name string) bool {

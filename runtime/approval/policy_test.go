@@ -151,6 +151,24 @@ func TestProductionIsStricter(t *testing.T) {
 	}
 }
 
+// A link that leads out of the workspace is not read by way of a search.
+func TestReadingThroughLinks(t *testing.T) {
+	for line, allowed := range map[string]bool{
+		"grep -R x .": false, "rg -L x": false, "find . -name notes -exec cat {} +": false, "find . -name '*.yml' -exec grep -l image: {} \\;": false, "git diff --name-only | xargs grep -n TODO": false,
+		"diff -r a b": false, "grep -rn x src": true, "rg x": true, "find . -name '*.go'": true, "ls -la": true, "cat main.tf": true,
+	} {
+		c := onHost
+		c.LinksOut = func() bool { return true }
+		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("with a link out, %q: %s (%s)", line, j.Verdict, j.Finding.Reason)
+		}
+		c.LinksOut = func() bool { return false }
+		if j := approval.Judge(line, c, ""); j.Verdict != approval.Allow {
+			t.Errorf("without one, %q: %s (%s)", line, j.Verdict, j.Finding.Reason)
+		}
+	}
+}
+
 // What never may run is found in a sandbox too.
 func TestNever(t *testing.T) {
 	for _, line := range []string{

@@ -907,6 +907,9 @@ func (c *command) perFile(words []word, anywhere bool) {
 	var found []Finding
 	inner.found = &found
 	inner.run(words)
+	if len(found) > 0 && words[0].text != "echo" && words[0].text != "printf" {
+		c.followed()
+	}
 	for _, f := range found {
 		if f.Tier == T1s && !anywhere && f.Reason == "reads a file whose name is not known" {
 			f.Tier, f.Reason = T0, "looks"

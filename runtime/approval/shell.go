@@ -24,6 +24,10 @@ type Context struct {
 	// run; nil is never.
 	GitRuns func(dir string) bool
 
+	// LinksOut reports whether a link in the workspace leads out of it, where the
+	// machine is this computer; nil is never.
+	LinksOut func() bool
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string
