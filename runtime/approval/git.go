@@ -66,6 +66,15 @@ func (c *command) git(args []word) {
 		first = o.operands[0].text
 	}
 	looks := func() {
+		// A file of a revision: HEAD:.env
+		if slices.Contains([]string{"show", "cat-file", "blame", "annotate", "diff", "log", "grep", "whatchanged"}, verb) {
+			for _, w := range rest {
+				if _, name, _ := strings.Cut(":"+w.text, ":"); Secret("", "/"+name[strings.LastIndexByte(name, ':')+1:]) {
+					c.secrets = true
+					c.find(T1s, "reads credentials")
+				}
+			}
+		}
 		if shortened(rest, []string{"--output", "--ext-diff", "--textconv", "--no-index", "--contents", "--open-files-in-pager", "--exclude-from", "--exclude-per-directory", "--ignore-revs-file"}, "--text", "--no-index", "--contents", "--exclude-from", "--exclude-standard", "--exclude") ||
 			slices.ContainsFunc(rest, func(w word) bool { return w.static && strings.HasPrefix(w.text, "-O") }) {
 			c.find(T3, "may run a program, or read or write a file")

@@ -151,6 +151,15 @@ func TestProductionIsStricter(t *testing.T) {
 	}
 }
 
+// A revision keeps credentials too.
+func TestCredentialsInHistory(t *testing.T) {
+	for line, allowed := range map[string]bool{"git show HEAD:.env": false, "git log -p -- .env": false, "git blame id_rsa": false, "git show HEAD:main.tf": true, "git diff HEAD~1": true} {
+		if j := approval.Judge(line, onHost, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("%q: %s (%s)", line, j.Verdict, j.Finding.Reason)
+		}
+	}
+}
+
 // A link that leads out of the workspace is not read by way of a search.
 func TestReadingThroughLinks(t *testing.T) {
 	for line, allowed := range map[string]bool{
