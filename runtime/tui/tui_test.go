@@ -43,6 +43,8 @@ func (d *desk) Prompt(ctx context.Context, text string, emit func(agent.Event)) 
 }
 
 func (d *desk) Shell(_ context.Context, command string, emit func(agent.Event)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.shells = append(d.shells, command)
 	return nil
 }
@@ -53,8 +55,24 @@ func (d *desk) Command(_ context.Context, name, args string) (string, bool, erro
 	}
 	return "", false, nil
 }
-func (d *desk) Mode() approval.Mode     { return d.mode }
-func (d *desk) SetMode(m approval.Mode) { d.mode = m }
+func (d *desk) Mode() approval.Mode {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mode
+}
+
+func (d *desk) SetMode(m approval.Mode) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mode = m
+}
+
+// ran is how many commands of the user's were run.
+func (d *desk) ran() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.shells)
+}
 func (d *desk) Status() Status {
 	return Status{Place: d.place, Title: "Acme", Model: model.Info{Provider: "p", Name: "m", Window: 200_000}, Usage: model.Usage{Input: 50_000}, CostUSD: 0.5, Expires: time.Now().Add(90 * time.Minute)}
 }
@@ -334,8 +352,8 @@ func TestInput(t *testing.T) {
 	b.v.input.Reset()
 	for _, want := range []approval.Mode{approval.Manual, approval.Smart, approval.Plan} { // never yolo
 		b.press("shift+tab")
-		if d.mode != want {
-			t.Errorf("mode %s, want %s", d.mode, want)
+		if got := d.Mode(); got != want {
+			t.Errorf("mode %s, want %s", got, want)
 		}
 	}
 	for line, want := range map[string]string{
@@ -347,7 +365,7 @@ func TestInput(t *testing.T) {
 	}
 	b.typed("!make test")
 	b.press("enter")
-	b.until("the command is run", func() bool { return len(d.shells) == 1 && !b.v.working })
+	b.until("the command is run", func() bool { return d.ran() == 1 && !b.v.working })
 	b.typed("/con")
 	b.press("tab")
 	if got := b.v.input.Value(); got != "/config " {
