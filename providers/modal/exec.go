@@ -26,7 +26,7 @@ const (
 	inlineMost  = 32 << 10         // a longer command travels as a file; Modal takes 64 KiB
 	pieceMost   = 512 << 10        // of standard input in one message
 	lostAfter   = time.Minute      // how long a running command may be out of sight
-	stopWithin  = 15 * time.Second // for ending a command; the script gives it 2 s
+	stopWithin  = 15 * time.Second // for ending a command; the script gives it 1 s
 	watchWithin = 15 * time.Second // one question for the status
 	idleAfter   = 45 * time.Second // a silent stream is asked for again
 	settleAfter = 2 * time.Second  // the same once the command has ended
@@ -190,7 +190,7 @@ tree() {
 all=$(tree "$p")
 kill -TERM $all 2>/dev/null
 i=0
-while kill -0 "$p" 2>/dev/null && [ $i -lt 20 ]; do
+while kill -0 "$p" 2>/dev/null && [ $i -lt 9 ]; do
 	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
 	i=$((i+1))
 done

@@ -140,7 +140,7 @@ func Word(s string) string {
 }
 
 // KillScript ends the process group whose leader is named in the file $1: TERM,
-// then KILL two seconds later. The dead whom nobody has buried yet do not count.
+// then KILL a second later. The dead whom nobody has buried yet do not count.
 // It ends with 1 if there is no such group.
 const KillScript = `p=$(cat "$1" 2>/dev/null) && [ "$p" -gt 1 ] || exit 1
 alive() {
@@ -150,7 +150,7 @@ alive() {
 }
 kill -TERM "-$p" 2>/dev/null || exit 1
 i=0
-while alive && [ $i -lt 20 ]; do
+while alive && [ $i -lt 9 ]; do
 	sleep 0.1 2>/dev/null || { sleep 1; i=$((i+9)); }
 	i=$((i+1))
 done
