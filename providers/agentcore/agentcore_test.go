@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/talkops-ai/talkops/providers/agentcore"
 	"github.com/talkops-ai/talkops/providers/agentcore/agentcoretest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -211,18 +211,6 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 }
 
 // ended waits until the process in the machine has ended.
-func ended(t *testing.T, pid string) {
-	t.Helper()
-	n, err := strconv.Atoi(strings.TrimSpace(pid))
-	if err != nil {
-		t.Fatalf("process id %q", pid)
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
-	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("process %d still runs", n)
-	}
-}
-
 func TestCommandEndsWithItsContext(t *testing.T) {
 	for _, row := range []struct {
 		name, script string
@@ -256,7 +244,7 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 			if took := time.Since(begin); took > 9*time.Second {
 				t.Errorf("took %v", took)
 			}
-			ended(t, out.String())
+			emulate.Ended(t, out.String())
 			if stdout, _, exit := run(t, sb, "echo on"); stdout != "on\n" || exit != 0 {
 				t.Errorf("afterwards: got %q, %d", stdout, exit)
 			}
@@ -320,7 +308,7 @@ func TestKill(t *testing.T) {
 	if got := <-done; got.exit != 143 || got.err != nil {
 		t.Errorf("got %d, %v; want 143", got.exit, got.err)
 	}
-	ended(t, out.String())
+	emulate.Ended(t, out.String())
 	if err := sandbox.Kill(t.Context(), other, "the-one"); err != nil {
 		t.Errorf("killing again: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/runloop"
 	"github.com/talkops-ai/talkops/providers/runloop/runlooptest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -403,7 +404,7 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			}
 			if row.name == "executions lost" {
 				pid, _, _ := run(t, sb, "cat pid")
-				ended(t, pid)
+				emulate.Ended(t, pid)
 				return
 			}
 			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
@@ -441,7 +442,7 @@ func TestShellOfTheCommandMayDie(t *testing.T) {
 	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`echo $$ >pid; kill -9 "$PPID"; sleep 300`), Stdout: io.Discard})
 	wantCode(t, err, sandbox.CodeGone)
 	pid, _, _ := run(t, sb, "cat pid")
-	ended(t, pid)
+	emulate.Ended(t, pid)
 }
 
 func TestLostOutputIsAnError(t *testing.T) {

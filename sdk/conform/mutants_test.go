@@ -204,7 +204,7 @@ func mutants() map[string]mutant {
 		}),
 		"C40": onScript("1 2 3 4", buffered),
 		"C41": onScript("no newline", text(func(b []byte) []byte { return append(b, '\n') })),
-		"C42": onScript("377", text(func(b []byte) []byte { return bytes.ToValidUTF8(b, []byte("?")) })),
+		"C42": onScript(`\377`, text(func(b []byte) []byte { return bytes.ToValidUTF8(b, []byte("?")) })),
 		"C47": onScript("yes", text(func(b []byte) []byte { return b[:1000] })),
 		"C48": onScript("echo line", text(func(b []byte) []byte { return b[len(b)/2:] })),
 		"C49": onScript("pwd", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
@@ -223,7 +223,7 @@ func mutants() map[string]mutant {
 			cmd.Env = map[string]string{"CONFORM_A": strings.ReplaceAll(cmd.Env["CONFORM_A"], "\n", " ")}
 			return sb.Exec(ctx, cmd)
 		}),
-		"C61": onScript("65536", text(func(b []byte) []byte { return b[:len(b)/2] })),
+		"C61": onScript("head -c 65536", text(func(b []byte) []byte { return b[:len(b)/2] })),
 		"C62": {exec: func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
 			if len(cmd.Args) == 0 {
 				return 0, nil
