@@ -49,7 +49,7 @@ short:
 check: fmt vet cross staticcheck short
 
 race:
-	CGO_ENABLED=1 $(GO) test -race -p 4 -timeout 30m ./...
+	CGO_ENABLED=1 $(GO) test -race -p 3 -timeout 30m ./...
 
 # The tools' rules in the sandboxes of every cloud; check has them on one.
 conform-full:
