@@ -57,7 +57,8 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 	c.AddCommand(&cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a value to your own file", Args: usage(cobra.ExactArgs(2)), Example: "  talkops config set sandbox.provider daytona",
 		Long: `Set writes one value to your own file, wherever you are. Comments and everything else in
-the file stay as they are. A list is written with commas, a duration as 90s, 10m or 2h.`,
+the file stay as they are. A list is written with commas, or as ["a, b", "c"] where an item
+holds one; a duration as 90s, 10m or 2h.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := lookup(args[0])
 			if err != nil {
@@ -66,8 +67,8 @@ the file stay as they are. A list is written with commas, a duration as 90s, 10m
 			text := args[1]
 			if key.Name == "sandbox.provider" {
 				text = strings.ToLower(strings.TrimSpace(text))
-				if !slices.Contains(a.providers.Names(), text) {
-					return config.Unknown(args[1], a.providers.Names(), "", a.home)
+				if names := append(a.providers.Names(), a.added()...); !slices.Contains(names, text) && !a.isCustom(text) {
+					return config.Unknown(args[1], names, "", a.home)
 				}
 			}
 			value, err := key.Parse(text)

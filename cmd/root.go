@@ -103,7 +103,7 @@ func (g *given) values(c *cobra.Command) map[string]string {
 		}
 		m[k.Flag] = f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			m[k.Flag] = strings.Join(list.GetSlice(), ",")
+			m[k.Flag] = config.Format(list.GetSlice())
 		}
 		if k.Kind == config.Bool && m[k.Flag] == "false" {
 			delete(m, k.Flag)

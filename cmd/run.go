@@ -139,9 +139,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 
 	setup := a.redact.Writer(noteWriter{printer})
 	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, setup
-	if box.notice != "" {
-		printer.Note("%s", box.notice)
-	}
+	box.tell()
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
@@ -490,8 +488,16 @@ func (a *app) inCI() bool {
 type box struct {
 	opts    session.Options
 	host    bool
-	notice  string   // about a setting that does not count here; may be empty
+	notices []string // about settings that do not count here
 	secrets []string // that sign in to the provider
+}
+
+// tell says what the settings have to be told about, once there is somebody to
+// tell it to.
+func (b *box) tell() {
+	for _, n := range b.notices {
+		b.opts.Note("%s", n)
+	}
 }
 
 // prepare resolves the provider and plans the upload. It makes no network
@@ -524,7 +530,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 		case cfg.Sandbox.Snapshot != "" && snapshot.Origin.Layer == config.LayerFlag:
 			return nil, &usageError{fmt.Sprintf("%s does not use named snapshots", d.Name)}
 		case cfg.Sandbox.Snapshot != "":
-			b.notice = fmt.Sprintf("%s does not use named snapshots; sandbox.snapshot_name (%s) is ignored", d.Name, snapshot.Origin)
+			b.notices = append(b.notices, fmt.Sprintf("%s does not use named snapshots; sandbox.snapshot_name (%s) is ignored", d.Name, snapshot.Origin))
 		}
 		if spec.ID != "" && !d.Features.Attach {
 			return nil, &usageError{d.Name + " cannot attach to a running sandbox"}
@@ -540,6 +546,9 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 			return nil, err
 		}
 		spec.Settings, b.secrets = settings, registry.Secrets(d, settings)
+		if half := registry.Unused(d, settings); half != "" {
+			b.notices = append(b.notices, half)
+		}
 	}
 	b.opts = session.Options{
 		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "saved"),

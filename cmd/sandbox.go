@@ -93,6 +93,7 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet, Redact: a.redact}
 	setup := a.redact.Writer(noteWriter{p})
 	box.opts.Note, box.opts.Warn, box.opts.Output = p.Note, p.Warn, setup
+	box.tell()
 	s, err := session.Start(ctx, box.opts)
 	setup.Close()
 	if err != nil {
@@ -102,8 +103,9 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if stdin {
 		in = a.streams.In
 	}
-	status, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: args, Dir: s.Dir, Stdin: in, Stdout: a.streams.Out, Stderr: a.streams.Err})
-	err = ended(ctx, err)
+	stdout, stderr := a.screen(a.streams.Out, a.streams.OutTTY), a.screen(a.streams.Err, a.streams.ErrTTY)
+	status, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: args, Dir: s.Dir, Stdin: in, Stdout: stdout, Stderr: stderr})
+	err = ended(ctx, errors.Join(err, stdout.Close(), stderr.Close()))
 	if endErr := s.End(); err == nil {
 		err = endErr
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path"
@@ -158,7 +159,8 @@ func plainName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// Parse reads a value as it is written on the command line or in the environment.
+// Parse reads a value as it is written on the command line or in the environment: a
+// list as a,b or, where an item holds a comma, as ["a, b", "c"].
 func (k Key) Parse(text string) (any, error) {
 	switch k.Kind {
 	case Bool:
@@ -189,6 +191,12 @@ func (k Key) Parse(text string) (any, error) {
 		return k.check(d)
 	case List:
 		var list []string
+		if strings.HasPrefix(strings.TrimSpace(text), "[") {
+			if err := json.Unmarshal([]byte(text), &list); err != nil {
+				return nil, fmt.Errorf(`%q is not a list: write a,b or ["a", "b"]`, text)
+			}
+			return list, nil
+		}
 		for item := range strings.SplitSeq(text, ",") {
 			if item = strings.TrimSpace(item); item != "" {
 				list = append(list, item)
@@ -272,17 +280,33 @@ func (k Key) check(v any) (any, error) {
 	return v, nil
 }
 
-// Format writes v as it is shown, and as `config set` takes it.
+// Format writes v as it is shown, and as Parse takes it.
 func Format(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case []string:
+		if slices.ContainsFunc(v, func(item string) bool {
+			return item == "" || item != strings.TrimSpace(item) || strings.ContainsAny(item, ",[")
+		}) {
+			return formatList(v)
+		}
 		return strings.Join(v, ",")
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// formatList writes a list some of whose items cannot stand between commas.
+func formatList(list []string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(list); err != nil {
+		return strings.Join(list, ",") // strings can always be encoded
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // narrows reports whether an untrusted project may put v in place of old.

@@ -112,27 +112,52 @@ func Prefixed(getenv func(string) (string, bool)) func(string) string {
 // notSignedIn names the missing half of a login that was begun, else the way to
 // sign in.
 func notSignedIn(d sandbox.Description, values map[string]string) error {
-	for _, login := range d.Logins {
-		missing := login.Missing(values)
-		if len(missing) == len(login) || len(login) == 1 {
-			continue
-		}
-		var have, want []string
-		for _, key := range login {
-			s, _ := d.Setting(key)
-			name := key
-			if len(s.Env) > 0 {
-				name = s.Env[0]
-			}
-			if values[key] == "" {
-				want = append(want, name)
-			} else {
-				have = append(have, name)
-			}
-		}
-		return &SetupError{Text: fmt.Sprintf("%s: %s is set but %s is not", d.Title, strings.Join(have, ", "), strings.Join(want, ", "))}
+	if half := halfLogin(d, values); half != "" {
+		return &SetupError{Text: d.Title + ": " + half}
 	}
 	return &SetupError{Text: d.Title + " is not signed in", SignIn: d.SignIn}
+}
+
+// Unused names a login that was begun but is not complete while another one signs
+// in, or returns "".
+func Unused(d sandbox.Description, values map[string]string) string {
+	used, ok := d.Login(values)
+	half := halfLogin(d, values)
+	if !ok || half == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s; %s signs in", d.Title, half, strings.Join(variables(d, used), ", "))
+}
+
+// halfLogin says which half of a login is set and which is not, of the first that
+// was begun and needs more than one setting.
+func halfLogin(d sandbox.Description, values map[string]string) string {
+	for _, login := range d.Logins {
+		missing := login.Missing(values)
+		if len(missing) == 0 || len(missing) == len(login) || len(login) == 1 {
+			continue
+		}
+		var have []string
+		for _, key := range login {
+			if values[key] != "" {
+				have = append(have, key)
+			}
+		}
+		return fmt.Sprintf("%s is set but %s is not", strings.Join(variables(d, have), ", "), strings.Join(variables(d, missing), ", "))
+	}
+	return ""
+}
+
+// variables are the first environment names of settings.
+func variables(d sandbox.Description, keys []string) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key
+		if s, _ := d.Setting(key); len(s.Env) > 0 {
+			names[i] = s.Env[0]
+		}
+	}
+	return names
 }
 
 // safeURL refuses an endpoint that would carry a credential in the clear.

@@ -66,3 +66,21 @@ func TestSettings(t *testing.T) {
 		})
 	}
 }
+
+// A login that was begun is pointed out where another one signs in.
+func TestHalfALoginBesideAWholeOne(t *testing.T) {
+	d := acme{}.Describe()
+	for _, row := range []struct {
+		values map[string]string
+		want   string
+	}{
+		{map[string]string{"token": "t", "id": "i"}, "Acme: ACME_ID is set but ACME_SECRET is not; ACME_TOKEN signs in"},
+		{map[string]string{"token": "t"}, ""},
+		{map[string]string{"token": "t", "id": "i", "secret": "s"}, ""},
+		{map[string]string{"id": "i"}, ""},
+	} {
+		if got := Unused(d, row.values); got != row.want {
+			t.Errorf("%v: got %q, want %q", row.values, got, row.want)
+		}
+	}
+}
