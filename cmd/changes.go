@@ -354,7 +354,7 @@ func (a *app) pullCommand(flags *given) *cobra.Command {
 			take, aside := h.Split(all)
 			a.sayAside(h, aside)
 			dir := a.absolute(args[len(args)-1])
-			out, err := h.Pull(dir, take)
+			out, err := h.Pull(c.Context(), dir, take)
 			if err != nil {
 				return &usageError{"pull: " + err.Error()}
 			}
@@ -374,9 +374,10 @@ func (a *app) applyCommand(flags *given) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply [RUN]", Short: "Make a run's changes in the project", Args: optionalRun(0),
 		Long: `Apply makes the changes of a run in its project: modes, links, empty directories and
-binary files too. A file that you changed since the run began is never touched: it is
-told as a conflict, the others are applied, and the exit status is 6. Applying twice
-changes nothing more.` + runHelp,
+binary files too. A text that you changed since the run began is merged with the run's,
+line by line, if the changes are apart; your own version is kept. If they are not, your
+file is not touched: it is told as a conflict with the path of the sandbox's version, the
+others are applied, and the exit status is 6. Applying twice changes nothing more.` + runHelp,
 		Example: "  talkops sandbox apply --dry-run\n  talkops sandbox apply",
 		RunE: func(c *cobra.Command, args []string) error {
 			h, err := a.homeOf(c, flags, runOf(args, 0))
@@ -385,7 +386,7 @@ changes nothing more.` + runHelp,
 			}
 			take, aside := h.Split(all)
 			a.sayAside(h, aside)
-			out, err := h.Apply(h.Run.Project, take, dry)
+			out, err := h.Apply(c.Context(), h.Run.Project, take, dry)
 			if err != nil {
 				return &exportError{"not everything was applied", err}
 			}
@@ -397,6 +398,7 @@ changes nothing more.` + runHelp,
 				word = "to be made"
 			}
 			a.warnf("%d changes %s in %s, %d there already", len(out.Made), word, h.Run.Project, len(out.Already))
+			sayMerged(out, a.warnf)
 			return conflicts(h, out, a.warnf)
 		},
 	}

@@ -101,11 +101,12 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		note("branch %s holds the changes (%.12s)", w.where, commit)
 		return nil
 	case "apply":
-		out, err := h.Apply(h.Run.Project, take, false)
+		out, err := h.Apply(ctx, h.Run.Project, take, false)
 		if err != nil {
 			return &exportError{"the work is kept, but not all of it was applied", err}
 		}
 		note("applied to the project: %d changes", len(out.Made))
+		sayMerged(out, warn)
 		return conflicts(h, out, warn)
 	}
 	file := w.where
@@ -120,13 +121,28 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	return nil
 }
 
+// sayMerged tells which files of the user's got changes beside their own.
+func sayMerged(out *workspace.Outcome, warn func(string, ...any)) {
+	for _, m := range out.Merged {
+		if m.Before == "" {
+			warn("to be merged: %q, which was changed here too", m.Name)
+		} else {
+			warn("merged: %q was changed here too, and holds the changes of both; yours alone: %s", m.Name, m.Before)
+		}
+	}
+}
+
 // conflicts tells which changes were not made.
 func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...any)) error {
 	if len(out.Conflicts) == 0 {
 		return nil
 	}
 	for _, c := range out.Conflicts {
-		warn("conflict: %q: %s", c.Name, c.Why)
+		theirs := ""
+		if c.Theirs != "" {
+			theirs = "; the sandbox's version: " + c.Theirs
+		}
+		warn("conflict: %q: %s%s", c.Name, c.Why, theirs)
 	}
 	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something newer in their place; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
 }

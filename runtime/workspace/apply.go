@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,35 +21,38 @@ import (
 // A Conflict is a change that was not made, since something newer of the user's
 // stands in its place.
 type Conflict struct {
-	Name string
-	Why  string
+	Name   string
+	Why    string
+	Theirs string // where the sandbox's version of a file is; may be ""
 }
 
 // An Outcome says what Apply did, or would do.
 type Outcome struct {
 	Made      []string // the changes that were made
+	Merged    []Merge  // those of them that were made beside the user's own
 	Already   []string // those that stand already
 	Conflicts []Conflict
 }
 
 // Apply makes the changes to the tree at dir: each one where what stands there is
-// what was sent, and no other. Nothing is written through a link or out of dir;
-// a file is replaced whole or not at all. Applying twice changes nothing more.
-// With dry it only says what it would do.
-func (h *Home) Apply(dir string, changes []Change, dry bool) (*Outcome, error) {
+// what was sent, and no other. A text that the user changed meanwhile gets the
+// changes of both, if they are apart; the user's own version is kept. Nothing is
+// written through a link or out of dir; a file is replaced whole or not at all.
+// Applying twice changes nothing more. With dry it only says what it would do.
+func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool) (*Outcome, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	a := applier{h: h, root: root, going: map[string]bool{}}
+	a := applier{h: h, root: root, dry: dry, going: map[string]bool{}, mixed: map[string]*mixture{}}
 	var todo []Change
 	for _, c := range changes { // parents before what is in them
-		switch why, done, err := a.judge(c); {
+		switch why, done, err := a.judge(ctx, c); {
 		case err != nil:
 			return &a.out, fmt.Errorf("%q: %w", c.Name, err)
 		case why != "":
-			a.conflict(c.Name, why)
+			a.conflict(c, why)
 		case done:
 			a.out.Already = append(a.out.Already, c.Name)
 		default:
@@ -57,24 +62,33 @@ func (h *Home) Apply(dir string, changes []Change, dry bool) (*Outcome, error) {
 			}
 		}
 	}
-	if dry {
-		for _, c := range todo {
-			a.out.Made = append(a.out.Made, c.Name)
-		}
-		return &a.out, nil
+	if !dry {
+		return &a.out, a.run(todo)
 	}
-	return &a.out, a.run(todo)
+	for _, c := range todo {
+		a.out.Made = append(a.out.Made, c.Name)
+		if a.mixed[c.Name] != nil {
+			a.out.Merged = append(a.out.Merged, Merge{Name: c.Name})
+		}
+	}
+	return &a.out, nil
 }
 
 type applier struct {
 	h     *Home
 	root  *os.Root
+	dry   bool
 	out   Outcome
-	going map[string]bool // what makes room
+	going map[string]bool     // what makes room
+	mixed map[string]*mixture // what is merged
 }
 
-func (a *applier) conflict(name, why string) {
-	a.out.Conflicts = append(a.out.Conflicts, Conflict{name, why})
+func (a *applier) conflict(c Change, why string) {
+	theirs := ""
+	if !a.dry {
+		theirs = a.h.keepTheirs(c)
+	}
+	a.out.Conflicts = append(a.out.Conflicts, Conflict{c.Name, why, theirs})
 }
 
 // local is what stands under a name; nil is nothing.
@@ -120,7 +134,7 @@ func content(a, b Entry) bool {
 }
 
 // judge says why a change cannot be made, or that it stands already.
-func (a *applier) judge(c Change) (why string, done bool, err error) {
+func (a *applier) judge(ctx context.Context, c Change) (why string, done bool, err error) {
 	for i := range c.Name { // from the top: below a link is another place
 		if c.Name[i] != '/' {
 			continue
@@ -144,8 +158,20 @@ func (a *applier) judge(c Change) (why string, done bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	return verdict(c, here)
+	why, done, err = verdict(c, here)
+	if why != changedHere {
+		return why, done, err
+	}
+	m, why, err := a.mix(ctx, c, here)
+	if why == "" && err == nil {
+		a.mixed[c.Name] = m
+		done = sumOf(m.data) == here.Sum && m.mode == here.Mode
+	}
+	return why, done, err
 }
+
+// changedHere is why a change cannot be made as it is.
+const changedHere = "it was changed here"
 
 func verdict(c Change, here *Entry) (why string, done bool, err error) {
 	was, now := c.Was, c.Now
@@ -170,7 +196,7 @@ func verdict(c Change, here *Entry) (why string, done bool, err error) {
 	case now == nil && was.Kind == Dir && here.Kind == Dir:
 		return "", false, nil
 	case !content(*here, *was):
-		return "it was changed here", false, nil
+		return changedHere, false, nil
 	case !noModes && now != nil && now.Kind == File && was.Kind == File && here.Mode != was.Mode && now.Mode != was.Mode && now.Mode != here.Mode:
 		return "its mode was changed here", false, nil
 	}
@@ -214,7 +240,7 @@ func (a *applier) run(todo []Change) error {
 					return fmt.Errorf("%q: %w", c.Name, err)
 				}
 				failed[c.Name] = true
-				a.conflict(c.Name, err.Error())
+				a.conflict(c, err.Error())
 			}
 		}
 	}
@@ -231,6 +257,12 @@ func (a *applier) still(c Change) error {
 	here, err := a.local(c.Name)
 	if err != nil || here == nil {
 		return err
+	}
+	if m := a.mixed[c.Name]; m != nil {
+		if !content(*here, m.here) {
+			return errors.New("it is being changed here")
+		}
+		return nil
 	}
 	if why, _, err := verdict(c, here); err != nil || why != "" {
 		return errors.Join(err, errors.New(why))
@@ -315,9 +347,9 @@ func (a *applier) putFile(c Change) error {
 	if here, err := a.local(c.Name); err == nil && here != nil && here.Kind == File && c.Was != nil && c.Was.Mode == c.Now.Mode {
 		mode = here.Mode // nobody changed it there
 	}
-	from, err := a.h.open(*c.Now)
+	from, err := a.source(c, &mode)
 	if err != nil {
-		return fmt.Errorf("its content is not here: %w", errors.Unwrap(err))
+		return err
 	}
 	defer from.Close()
 	tmp := part(c.Name)
@@ -339,6 +371,30 @@ func (a *applier) putFile(c Change) error {
 	return a.root.Rename(tmp, filepath.FromSlash(c.Name))
 }
 
+// source opens what a file will hold. What is merged has a mode of its own, and the
+// user's version is kept before it goes.
+func (a *applier) source(c Change, mode *fs.FileMode) (io.ReadCloser, error) {
+	m := a.mixed[c.Name]
+	if m == nil {
+		from, err := a.h.open(*c.Now)
+		if err != nil {
+			return nil, fmt.Errorf("its content is not here: %w", errors.Unwrap(err))
+		}
+		return from, nil
+	}
+	*mode = m.mode
+	ours, err := a.content(c.Name, m.here.Sum)
+	if err != nil {
+		return nil, err
+	}
+	before, err := a.h.beside("before", c.Name, m.here.Mode, bytes.NewReader(ours))
+	if err != nil {
+		return nil, fmt.Errorf("keep your version: %w", err)
+	}
+	a.out.Merged = append(a.out.Merged, Merge{c.Name, before})
+	return io.NopCloser(bytes.NewReader(m.data)), nil
+}
+
 func (a *applier) putLink(c Change) error {
 	if err := a.parents(c.Name); err != nil {
 		return err
@@ -355,7 +411,7 @@ func (a *applier) putLink(c Change) error {
 }
 
 // Pull writes what is new or changed into dir, which must not exist or be empty.
-func (h *Home) Pull(dir string, changes []Change) (*Outcome, error) {
+func (h *Home) Pull(ctx context.Context, dir string, changes []Change) (*Outcome, error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty", dir)
 	}
@@ -368,7 +424,7 @@ func (h *Home) Pull(dir string, changes []Change) (*Outcome, error) {
 			alone = append(alone, Change{Name: c.Name, Now: c.Now})
 		}
 	}
-	return h.Apply(dir, alone, false)
+	return h.Apply(ctx, dir, alone, false)
 }
 
 // Deleted are the names of files and links that were sent and are no more.

@@ -130,11 +130,11 @@ func TestEverythingComesBackExactly(t *testing.T) {
 	}
 	patched := t.TempDir()
 	sh(t, root, `cp -a . "`+patched+`"`)
-	dry, err := h.Apply(root, take, true)
+	dry, err := h.Apply(t.Context(), root, take, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := h.Apply(root, take, false)
+	out, err := h.Apply(t.Context(), root, take, false)
 	if err != nil || len(out.Conflicts) > 0 {
 		t.Fatal(out, err)
 	}
@@ -143,7 +143,7 @@ func TestEverythingComesBackExactly(t *testing.T) {
 	}
 	os.RemoveAll(filepath.Join(box, "node_modules"))
 	sameTrees(t, root, box)
-	again, err := h.Apply(root, take, false)
+	again, err := h.Apply(t.Context(), root, take, false)
 	if err != nil || len(again.Made)+len(again.Conflicts) > 0 {
 		t.Errorf("applied twice: %+v, %v", again, err)
 	}
@@ -172,7 +172,7 @@ func TestNewerWorkOfTheUserIsNeverOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := tree(t, root, true)
-	out, err := h.Apply(root, h.Changes, false)
+	out, err := h.Apply(t.Context(), root, h.Changes, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ echo x > .envrc; echo x > .vscode/tasks.json; echo TOKEN=1 > sub/.env; echo x > 
 	if !slices.Equal(kept, want) {
 		t.Errorf("set aside %q\nwant %q", kept, want)
 	}
-	if out, err := h.Apply(root, take, false); err != nil || len(out.Conflicts) > 0 {
+	if out, err := h.Apply(t.Context(), root, take, false); err != nil || len(out.Conflicts) > 0 {
 		t.Fatal(out, err)
 	}
 	if got, want := sh(t, root, `find . | LC_ALL=C sort; stat -c %a su`), ".\n./.github\n./.github/CODEOWNERS\n./a\n./d\n./d/ok\n./here\n./su\n./sub\n755\n"; got != want {
@@ -222,7 +222,7 @@ echo x > .envrc; echo x > .vscode/tasks.json; echo TOKEN=1 > sub/.env; echo x > 
 			t.Errorf("%q stays aside: %s", a.Name, a.Why)
 		}
 	}
-	if out, err := h.Apply(root, all, false); err != nil || len(out.Conflicts) > 0 {
+	if out, err := h.Apply(t.Context(), root, all, false); err != nil || len(out.Conflicts) > 0 {
 		t.Fatal(out, err)
 	}
 	if got := sh(t, root, `cat .envrc sub/.env; test ! -e abs; test ! -h up`); got != "x\nTOKEN=1\n" {
@@ -362,7 +362,7 @@ func TestExportAndApplyGiveTheTreeTheyCameFrom(t *testing.T) {
 		if err := h.Bring(t.Context(), sb, true); err != nil {
 			t.Fatal(seed, err)
 		}
-		out, err := h.Apply(root, h.Changes, false)
+		out, err := h.Apply(t.Context(), root, h.Changes, false)
 		if err != nil || len(out.Conflicts) > 0 {
 			t.Fatalf("seed %d: %+v, %v", seed, out.Conflicts, err)
 		}
@@ -409,7 +409,7 @@ func TestWorkComesHomeFromEveryUserland(t *testing.T) {
 			if h, err = OpenHome(h.Dir); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := h.Apply(root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+			if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
 				t.Fatal(out, err)
 			}
 			os.RemoveAll(filepath.Join(box, "node_modules"))

@@ -27,6 +27,9 @@ func localSum(name, like string) (string, error) {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), err
 }
 
+// sumOf is the checksum of a text.
+func sumOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+
 // posixSum computes what cksum(1) prints: a CRC-32 with the same polynomial as
 // hash/crc32, most significant bit first, over the bytes and then their count.
 type posixSum struct {

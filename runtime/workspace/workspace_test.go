@@ -189,7 +189,7 @@ name"; echo z > 'back\nslash'`
 	if got, want := h.String(), "6 written, 1 deleted"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if out, err := h.Apply(root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+	if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
 		t.Fatal(out, err)
 	}
 	os.RemoveAll(filepath.Join(box, ".git"))
@@ -278,7 +278,7 @@ func TestManyChangesComeHome(t *testing.T) {
 		t.Fatal(len(h.Changes), err)
 	}
 	to := t.TempDir()
-	if _, err := h.Pull(to, h.Changes); err != nil {
+	if _, err := h.Pull(t.Context(), to, h.Changes); err != nil {
 		t.Fatal(err)
 	}
 	sameTrees(t, to, box)
