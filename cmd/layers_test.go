@@ -42,6 +42,7 @@ var layers = []struct {
 	{"runtime/web", []string{"runtime/tool", "sdk/sandbox"}, "tools that need no sandbox"},
 	{"runtime/redact", []string{"runtime/tool", "sdk/sandbox"}, "it wraps tools and writers"},
 	{"runtime/model/...", []string{"runtime/model/...", "sdk/sandbox"}, "a leaf"},
+	{"runtime/thread", []string{"runtime/model"}, "a conversation is what was said to a model and by it"},
 	{"runtime/registry", []string{"sdk/...", "runtime/config"}, "it knows names and settings, not vendors"},
 	{"runtime/workspace", []string{"sdk/..."}, "it moves trees, through the contract"},
 	{"runtime/session", []string{"sdk/...", "runtime/workspace", "runtime/registry"}, "a sandbox's life needs no model"},

@@ -40,11 +40,28 @@ type Agent struct {
 	MaxCostUSD float64           // of all Runs; 0 is no limit; models without a price cost nothing
 	Emit       func(Event)       // may be nil
 
+	// Keep is told of each message as it joins History, and of the cost of each
+	// step. May be nil.
+	Keep func(Kept)
+
+	// Shorten returns a history made shorter when it fills the model's window by
+	// more than FullAt. It may be nil: then a conversation ends that is too long.
+	Shorten func(ctx context.Context, history []model.Message) ([]model.Message, model.Usage, error)
+
 	// History is the conversation so far. Run appends to it, and leaves it such
 	// that another Run can go on, also after an error.
 	History []model.Message
 
 	spent float64
+	fill  fill
+}
+
+// A Kept is what an Agent adds to its conversation. One of its fields is set.
+type Kept struct {
+	Message *model.Message
+	Short   []model.Message // stands for all messages so far
+	Usage   *model.Usage    // of a step
+	CostUSD float64         // of it
 }
 
 // A Previewer says what commands that act on infrastructure would change. It only
@@ -151,7 +168,7 @@ type run struct {
 // Run gives prompt to the model and works until it answers.
 func (a *Agent) Run(ctx context.Context, prompt string) (Outcome, error) {
 	r := &run{Agent: a, refusals: map[string]int{}, same: map[string]int{}}
-	a.History = append(a.History, model.Message{Role: model.RoleUser, Text: prompt})
+	a.Say(model.Message{Role: model.RoleUser, Text: prompt})
 	err := r.loop(ctx)
 	return r.out, err
 }
@@ -171,12 +188,12 @@ func (r *run) loop(ctx context.Context) error {
 			if empty++; empty > 1 {
 				return ErrEmpty
 			}
-			r.History = append(r.History, model.Message{Role: model.RoleUser, Text: emptyNudge})
+			r.Say(model.Message{Role: model.RoleUser, Text: emptyNudge})
 			continue
 		}
 		empty = 0
 		if text != "" || len(answer.Message.Calls) > 0 {
-			r.History = append(r.History, answer.Message)
+			r.Say(answer.Message)
 		}
 		if len(answer.Message.Calls) == 0 {
 			r.out.Answer = text
@@ -189,7 +206,7 @@ func (r *run) loop(ctx context.Context) error {
 		r.emit(Step{Text: text})
 		before := len(r.out.Refused)
 		results, err := r.calls(ctx, answer)
-		r.History = append(r.History, model.Message{Role: model.RoleTool, Results: results})
+		r.Say(model.Message{Role: model.RoleTool, Results: results})
 		if err != nil {
 			return err
 		}
@@ -220,11 +237,33 @@ func (r *run) ask(ctx context.Context) (model.Answer, error) {
 	if err := r.Afford(); err != nil {
 		return model.Answer{}, err
 	}
+	if r.full() {
+		if err := r.shorten(ctx); ctx.Err() != nil {
+			return model.Answer{}, err
+		}
+	}
+	answer, err := r.answer(ctx)
+	if errors.Is(err, model.ErrContext) && r.Shorten != nil && r.shorten(ctx) == nil {
+		r.emit(Reset{})
+		answer, err = r.answer(ctx)
+	}
+	if err != nil {
+		return model.Answer{}, err
+	}
+	r.out.Turns++
+	r.spend(answer.Usage)
+	r.fill = fill{answer.Usage.Sum() - answer.Usage.Output, len(r.History)}
+	r.emit(Used{Turn: r.out.Turns, Usage: answer.Usage, Total: r.out.Usage, CostUSD: r.out.CostUSD})
+	return answer, nil
+}
+
+// answer asks the model for one step.
+func (r *run) answer(ctx context.Context) (model.Answer, error) {
 	req := model.Request{System: r.System, Messages: r.History}
 	for _, t := range r.Tools {
 		req.Tools = append(req.Tools, model.Tool{Name: t.Name(), Description: t.Description(), Parameters: t.Parameters()})
 	}
-	answer, err := r.Model.Answer(ctx, req, func(d model.Delta) {
+	return r.Model.Answer(ctx, req, func(d model.Delta) {
 		switch d.Kind {
 		case model.DeltaText:
 			r.emit(Text{Text: d.Text})
@@ -236,16 +275,6 @@ func (r *run) ask(ctx context.Context) (model.Answer, error) {
 			r.emit(Retry{Reason: d.Text, Wait: d.Wait})
 		}
 	})
-	if err != nil {
-		return model.Answer{}, err
-	}
-	r.out.Turns++
-	cost := answer.Usage.Cost(r.Model.Info().Price)
-	r.Spend(cost)
-	r.out.CostUSD += cost
-	r.out.Usage = r.out.Usage.Add(answer.Usage)
-	r.emit(Used{Turn: r.out.Turns, Usage: answer.Usage, Total: r.out.Usage, CostUSD: r.out.CostUSD})
-	return answer, nil
 }
 
 // Afford returns ErrBudget if there is no money left.

@@ -95,6 +95,24 @@ type Answered struct {
 	Text string `json:"text"`
 }
 
+// Shortening says that the conversation fills the model's window and is summed up.
+type Shortening struct {
+	Tokens int `json:"tokens"`
+}
+
+// Shortened says how that went. The sizes are estimates, in tokens.
+type Shortened struct {
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+	Failed string `json:"failed,omitempty"` // why it is as long as it was
+}
+
+// Kind implements Event.
+func (Shortening) Kind() string { return "shortening" }
+
+// Kind implements Event.
+func (Shortened) Kind() string { return "shortened" }
+
 // Kind implements Event.
 func (Text) Kind() string { return "text" }
 

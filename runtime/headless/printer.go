@@ -104,6 +104,14 @@ func (p *Printer) Event(e agent.Event) {
 		p.line("rubric %d/%d: %s", e.Grading, e.Of, p.one(graded(e), 300))
 	case agent.Retry:
 		p.line("  waiting %s: %s", short(e.Wait), p.one(e.Reason, 200))
+	case agent.Shortening:
+		p.line("the conversation fills the model's window (about %d tokens): summing it up", e.Tokens)
+	case agent.Shortened:
+		if e.Failed != "" {
+			p.say("  the conversation could not be made shorter: %s", p.one(e.Failed, 300))
+		} else {
+			p.line("  from about %d to %d tokens; decisions, open work and the last steps are kept", e.Before, e.After)
+		}
 	case agent.Step:
 		if e.Text != "" && !p.NoStream {
 			p.line("%s", strings.TrimSpace(Neutral(e.Text)))

@@ -140,6 +140,9 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
 
+// Sum is all tokens of u: for one step, what fills the model's window after it.
+func (u Usage) Sum() int { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
+
 // Cost returns what u costs at p, in US dollars.
 func (u Usage) Cost(p Price) float64 {
 	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output +

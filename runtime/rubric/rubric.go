@@ -130,7 +130,7 @@ func (l *Loop) Run(ctx context.Context, prompt string) (Outcome, error) {
 			return out, err
 		}
 		l.emit(Started{Grading: n, Of: most})
-		v, err := l.grade(ctx, n, l.Agent.History[start:], &out.Outcome)
+		v, err := l.grade(ctx, n, l.Agent.History[min(start, len(l.Agent.History)):], &out.Outcome)
 		out.Gradings = n
 		if err != nil {
 			if n > 1 {
