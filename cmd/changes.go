@@ -434,8 +434,12 @@ changed; the names of what was deleted go into FILE.deleted, each ended by NUL.`
 			a.sayAside(h, aside)
 			switch {
 			case patch != "":
-				if err := writePatch(h, a.absolute(patch), take, a.warnf); err != nil {
+				files, err := writePatch(h, a.absolute(patch), take, a.warnf)
+				if err != nil {
 					return &exportError{"the patch was not written", err}
+				}
+				if len(files) > 1 {
+					fmt.Fprintln(a.streams.Out, headless.Clean(patch+".first"))
 				}
 				fmt.Fprintln(a.streams.Out, headless.Clean(patch))
 			case branch != "":
@@ -544,10 +548,13 @@ func (a *app) rescue(ctx context.Context, run string) error {
 	a.sayAside(h, aside)
 	if len(h.Changes) > 0 {
 		file := filepath.Join(h.Dir, "changes.patch")
-		if err := writePatch(h, file, take, a.warnf); err != nil {
+		files, err := writePatch(h, file, take, a.warnf)
+		if err != nil {
 			return &exportError{"the patch was not written", err}
 		}
-		fmt.Fprintln(a.streams.Out, headless.Clean(file))
+		for _, file := range files {
+			fmt.Fprintln(a.streams.Out, headless.Clean(file))
+		}
 	}
 	a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)
 	if missed != nil {

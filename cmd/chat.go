@@ -80,7 +80,9 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	}
 	printer.Stop()
 	err = a.converse(ctx, cfg, f, box, s, mode, hosts, lookups, open)
-	for _, endErr := range []error{s.End(), a.exportWork(s, want, printer.Note, printer.Warn)} {
+	endErr := s.End()
+	_, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
+	for _, endErr := range []error{endErr, exportErr} {
 		if err == nil {
 			err = endErr
 		}

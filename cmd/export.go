@@ -11,6 +11,7 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -75,20 +76,28 @@ func watching(s *session.Session, emit func(agent.Event)) func(agent.Event) {
 	}
 }
 
-// exportWork does with the work of a session that has ended what was wished. note
-// tells of it; the error is an *exportError.
-func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...any)) error {
+// exportWork does with the work of a session that has ended what was wished. It
+// says where the work is, and returns that too; nil if there is none. The error is
+// an *exportError.
+func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...any)) (*headless.Work, error) {
 	h := s.Home()
-	if h == nil || len(h.Changes) == 0 || w.what == "none" {
-		return nil
+	if h == nil || len(h.Changes) == 0 {
+		return nil, nil
+	}
+	work := &headless.Work{Run: h.Run.ID, Dir: h.Dir, Changed: h.String()}
+	if w.what == "none" {
+		warn("the work is kept in %s", h.Dir)
+		return work, nil
 	}
 	take, aside := h.Split(false)
 	for i, x := range aside {
-		if i == 5 {
+		work.Aside = append(work.Aside, x.Name)
+		switch {
+		case i < 5:
+			warn("%q is set aside, since it %s; it is kept: talkops sandbox diff --all %s", x.Name, x.Why, h.Run.ID)
+		case i == 5:
 			warn("and %d more are set aside", len(aside)-i)
-			break
 		}
-		warn("%q is set aside, since it %s; it is kept: talkops sandbox diff --all %s", x.Name, x.Why, h.Run.ID)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -96,29 +105,40 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	case "branch":
 		commit, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
 		if err != nil {
-			return &exportError{fmt.Sprintf("the work is kept, but branch %s was not made (talkops sandbox export %s --branch NAME)", w.where, h.Run.ID), err}
+			return work, &exportError{fmt.Sprintf("the work is kept in %s, but branch %s was not made (talkops sandbox export %s --branch NAME)", h.Dir, w.where, h.Run.ID), err}
 		}
-		note("branch %s holds the changes (%.12s)", w.where, commit)
-		return nil
+		work.Branch = w.where
+		warn("branch %s holds the changes (%.12s)", w.where, commit)
+		return work, nil
 	case "apply":
 		out, err := h.Apply(ctx, h.Run.Project, take, false)
-		if err != nil {
-			return &exportError{"the work is kept, but not all of it was applied", err}
+		work.Applied = len(out.Made)
+		for _, m := range out.Merged {
+			work.Merged = append(work.Merged, m.Name)
 		}
-		note("applied to the project: %d changes", len(out.Made))
+		for _, c := range out.Conflicts {
+			work.Conflicts = append(work.Conflicts, c.Name)
+		}
+		if err != nil {
+			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
+		}
+		warn("applied to the project: %d changes", len(out.Made))
 		sayMerged(out, warn)
-		return conflicts(h, out, warn)
+		return work, conflicts(h, out, warn)
 	}
 	file := w.where
 	if file == "" {
 		file = filepath.Join(h.Dir, "changes.patch")
 	}
-	if err := writePatch(h, file, take, warn); err != nil {
-		return &exportError{"the work is kept, but its patch was not written", err}
+	var err error
+	if work.Patch, err = writePatch(h, file, take, warn); err != nil {
+		return work, &exportError{fmt.Sprintf("the work is kept in %s, but its patch was not written", h.Dir), err}
 	}
-	note("patch: %s", file)
+	for _, file := range work.Patch {
+		warn("patch: %s", file)
+	}
 	note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
-	return nil
+	return work, nil
 }
 
 // sayMerged tells which files of the user's got changes beside their own.
@@ -147,8 +167,25 @@ func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...a
 	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something newer in their place; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
 }
 
-// writePatch writes a patch, whole or not at all.
-func writePatch(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) error {
+// writePatch writes a patch, whole or not at all, and returns its name. Where git
+// takes the changes in two steps only, it is two files, in their order.
+func writePatch(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) (files []string, err error) {
+	first, then := workspace.Steps(changes)
+	if len(first) > 0 {
+		ahead := file + ".first"
+		if err := writeStep(h, ahead, first, warn); err != nil {
+			return nil, err
+		}
+		warn("a directory takes the place of a link, which git does in two steps: apply %s first", ahead)
+		files = append(files, ahead)
+	}
+	if err := writeStep(h, file, then, warn); err != nil {
+		return nil, err
+	}
+	return append(files, file), nil
+}
+
+func writeStep(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".talkops-patch-*")
 	if err != nil {
 		return err

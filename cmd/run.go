@@ -203,7 +203,9 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		return loop.Run(ctx, prompt)
 	}()
 	err = ended(ctx, err)
-	for _, endErr := range []error{s.End(), a.exportWork(s, want, printer.Note, printer.Warn)} {
+	endErr := s.End()
+	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
+	for _, endErr := range []error{endErr, exportErr} {
 		if endErr == nil {
 			continue
 		}
@@ -214,7 +216,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	result.Errors = append(result.Errors, s.Problems...)
 	done := headless.NewResult(outcome.Outcome)
-	done.Sandbox, done.Errors = result.Sandbox, result.Errors
+	done.Sandbox, done.Work, done.Errors = result.Sandbox, work, result.Errors
 	if outcome.Gradings > 0 {
 		done.Rubric = &outcome.Report
 		if outcome.Kept > 0 && outcome.Kept < outcome.Gradings {

@@ -109,7 +109,7 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if endErr := s.End(); err == nil {
 		err = endErr
 	}
-	if exportErr := a.exportWork(s, want, p.Note, p.Warn); err == nil {
+	if _, exportErr := a.exportWork(s, want, p.Note, p.Warn); err == nil {
 		err = exportErr
 	}
 	return status, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/model"
@@ -21,6 +22,7 @@ type Result struct {
 	CostUSD float64         `json:"cost_usd"`
 	Refused []agent.Refusal `json:"refused"`
 	Sandbox *Sandbox        `json:"sandbox,omitempty"`
+	Work    *Work           `json:"work,omitempty"`   // what was changed in the sandbox; absent if nothing was
 	Rubric  *rubric.Report  `json:"rubric,omitempty"` // of a graded run
 	Errors  []string        `json:"errors"`           // all that went wrong, also what did not decide the code
 }
@@ -30,6 +32,20 @@ type Sandbox struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 	Dir      string `json:"dir"`
+}
+
+// Work says where that which a run changed in its sandbox is on this computer. Names
+// that do not fit into UTF-8 are as near to themselves as they can be.
+type Work struct {
+	Run       string   `json:"run"` // its id, for talkops sandbox diff, apply and export
+	Dir       string   `json:"dir"` // where it is kept
+	Changed   string   `json:"changed"`
+	Patch     []string `json:"patch,omitempty"`     // files, in the order in which git takes them
+	Branch    string   `json:"branch,omitempty"`    // of the project's repository
+	Applied   int      `json:"applied,omitempty"`   // changes that were made in the project
+	Merged    []string `json:"merged,omitempty"`    // files that hold changes of both sides
+	Conflicts []string `json:"conflicts,omitempty"` // files that were not touched
+	Aside     []string `json:"aside,omitempty"`     // files that are kept and need a word of the user
 }
 
 // NewResult returns the Result of an outcome, with the code and reason still to
@@ -49,6 +65,16 @@ func (r Result) Redacted(with *redact.Redactor) Result {
 	}
 	for i, text := range r.Errors {
 		r.Errors[i] = Clean(text)
+	}
+	if r.Work != nil {
+		w := *r.Work
+		for _, names := range []*[]string{&w.Patch, &w.Merged, &w.Conflicts, &w.Aside} {
+			*names = slices.Clone(*names)
+			for i, name := range *names {
+				(*names)[i] = Clean(name)
+			}
+		}
+		r.Work = &w
 	}
 	if err := redact.Value(with, &r); err != nil {
 		return Result{Code: r.Code, Reason: r.Reason, Errors: []string{"the result cannot be shown"}}

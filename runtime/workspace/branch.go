@@ -98,6 +98,10 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 // in the order of the changes.
 func (h *Home) store(g *plumbing, tmp string, changes []Change) ([]string, error) {
 	ids := make([]string, len(changes))
+	normal, err := h.lineEnds(g, changes)
+	if err != nil {
+		return nil, err
+	}
 	var names bytes.Buffer
 	var order []int
 	for i, c := range changes {
@@ -105,9 +109,17 @@ func (h *Home) store(g *plumbing, tmp string, changes []Change) ([]string, error
 			continue
 		}
 		name := h.content(c.Now.Sum)
+		var made []byte // instead of what is kept
 		if c.Now.Kind == Link {
-			name = filepath.Join(tmp, fmt.Sprintf("link-%d", i))
-			if err := os.WriteFile(name, []byte(c.Now.Target), 0o600); err != nil {
+			made = []byte(c.Now.Target)
+		} else if normal[c.Name] {
+			if made, err = h.withoutCR(c.Now); err != nil {
+				return nil, err
+			}
+		}
+		if made != nil {
+			name = filepath.Join(tmp, fmt.Sprintf("made-%d", i))
+			if err := os.WriteFile(name, made, 0o600); err != nil {
 				return nil, err
 			}
 		}

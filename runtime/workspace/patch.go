@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -48,6 +49,27 @@ func (h *Home) Patch(w io.Writer, changes []Change) (left []Left, err error) {
 		}
 	}
 	return left, out.Flush()
+}
+
+// Steps splits changes for which git needs two patches: links that go (first) to
+// make room for directories with others in them (then). Before it takes a patch,
+// git looks for links in the way of new files, and looks through those that go.
+// Mostly first is empty.
+func Steps(changes []Change) (first, then []Change) {
+	deep := map[string]bool{} // has a directory in it
+	for _, c := range changes {
+		if d := path.Dir(path.Dir(c.Name)); c.Now != nil {
+			deep[d] = true
+		}
+	}
+	for _, c := range changes {
+		if c.Was != nil && c.Was.Kind == Link && c.Now != nil && c.Now.Kind == Dir && deep[c.Name] {
+			first = append(first, Change{Name: c.Name, Was: c.Was})
+			c.Was = nil
+		}
+		then = append(then, c)
+	}
+	return first, then
 }
 
 // goes reports whether what was sent goes away, be it for something of another
