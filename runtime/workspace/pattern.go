@@ -7,9 +7,11 @@ import (
 
 // A pattern is one line of an ignore file, in the dialect of .gitignore.
 type pattern struct {
-	segments []string // "**" stands for any number of directories
-	negate   bool
-	dirOnly  bool
+	text    string // without its marks
+	literal int    // how many bytes of it stand for themselves, from its beginning
+	whole   bool   // it is for a path from the top, not for the last part of one
+	negate  bool
+	dirOnly bool
 }
 
 // parsePatterns reads ignore lines; blank ones and comments are dropped.
@@ -28,10 +30,10 @@ func parsePatterns(lines []string) []pattern {
 		if strings.HasSuffix(line, "/") {
 			p.dirOnly, line = true, strings.TrimSuffix(line, "/")
 		}
-		anchored := strings.Contains(line, "/")
-		p.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
-		if !anchored {
-			p.segments = append([]string{"**"}, p.segments...)
+		p.whole = strings.Contains(line, "/")
+		p.text = strings.TrimPrefix(line, "/")
+		if p.literal = strings.IndexAny(p.text, `*?[\`); p.literal < 0 {
+			p.literal = len(p.text)
 		}
 		list = append(list, p)
 	}
@@ -41,14 +43,15 @@ func parsePatterns(lines []string) []pattern {
 // match reports whether the patterns select name, a relative slash path, or one
 // of its parents; the last pattern that matches decides.
 func match(list []pattern, name string, isDir bool) bool {
-	parts := strings.Split(name, "/")
-	for n := 1; n <= len(parts); n++ {
+	for end := 0; end < len(name); {
+		if i := strings.IndexByte(name[end+1:], '/'); i >= 0 {
+			end += 1 + i
+		} else {
+			end = len(name)
+		}
 		selected := false
 		for _, p := range list {
-			if p.dirOnly && n == len(parts) && !isDir {
-				continue
-			}
-			if matchSegments(p.segments, parts[:n]) {
+			if p.negate == selected && !(p.dirOnly && end == len(name) && !isDir) && p.matches(name[:end]) {
 				selected = !p.negate
 			}
 		}
@@ -59,28 +62,18 @@ func match(list []pattern, name string, isDir bool) bool {
 	return false
 }
 
-func matchSegments(pat, parts []string) bool {
-	for len(pat) > 0 {
-		if pat[0] == "**" {
-			if len(pat) == 1 {
-				return len(parts) > 0
-			}
-			for i := range parts {
-				if matchSegments(pat[1:], parts[i:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(parts) == 0 {
-			return false
-		}
-		if !wild(pat[0], parts[0]) {
-			return false
-		}
-		pat, parts = pat[1:], parts[1:]
+func (p pattern) matches(name string) bool {
+	if !p.whole {
+		name = name[strings.LastIndexByte(name, '/')+1:]
 	}
-	return len(parts) == 0
+	// As git has it, what stands for itself is compared first, so that the rest of
+	// a pattern like "a**/b" begins with stars.
+	rest, same := strings.CutPrefix(name, p.text[:p.literal])
+	if !same {
+		return false
+	}
+	w := wild{pattern: p.text[p.literal:], name: rest, path: p.whole}
+	return w.match(0, 0)
 }
 
 // trimSpaces drops the spaces at the end of a line, up to one with a backslash.
@@ -95,51 +88,86 @@ func trimSpaces(line string) string {
 	return line
 }
 
-// wild reports whether name, a part of a path, matches pattern as git has it: byte
-// by byte, with * and ?, classes and backslashes. A pattern that is broken
-// matches nothing.
-func wild(pattern, name string) bool {
-	for pattern != "" {
-		switch c := pattern[0]; c {
-		case '*':
-			rest := strings.TrimLeft(pattern, "*")
-			if rest == "" {
-				return true
-			}
-			for i := 0; i <= len(name); i++ {
-				if wild(rest, name[i:]) {
-					return true
-				}
-			}
+// A wild compares a name with a pattern as git does: byte by byte, with * and ?,
+// classes and backslashes. A pattern that is broken matches nothing.
+type wild struct {
+	pattern, name string
+	path          bool         // a slash is matched by itself and by "**" alone
+	failed        map[int]bool // pairs of places from which there is no match
+}
+
+// match compares from place p of the pattern and n of the name on.
+func (w *wild) match(p, n int) bool {
+	for ; p < len(w.pattern); n++ {
+		c := w.pattern[p]
+		if c == '*' {
+			return w.star(p, n)
+		}
+		if n == len(w.name) {
 			return false
-		case '?':
-			if name == "" {
+		}
+		at := w.name[n]
+		switch {
+		case c == '?' || c == '[':
+			if w.path && at == '/' {
 				return false
 			}
-			pattern = pattern[1:]
-		case '[':
-			if name == "" {
-				return false
+			if c == '?' {
+				p++
+				continue
 			}
-			in, rest, ok := class(pattern[1:], name[0])
+			in, rest, ok := class(w.pattern[p+1:], at)
 			if !ok || !in {
 				return false
 			}
-			pattern = rest
-		default:
-			if c == '\\' {
-				if pattern = pattern[1:]; pattern == "" {
-					return false
-				}
-			}
-			if name == "" || pattern[0] != name[0] {
+			p = len(w.pattern) - len(rest)
+			continue
+		case c == '\\':
+			if p++; p == len(w.pattern) {
 				return false
 			}
-			pattern = pattern[1:]
+			c = w.pattern[p]
 		}
-		name = name[1:]
+		if c != at {
+			return false
+		}
+		p++
 	}
-	return name == ""
+	return n == len(w.name)
+}
+
+// star compares from a run of stars on. Two or more of them that are a whole part
+// of a path stand for any number of parts.
+func (w *wild) star(p, n int) bool {
+	key := p*(len(w.name)+1) + n
+	if w.failed[key] {
+		return false
+	}
+	after := p
+	for after < len(w.pattern) && w.pattern[after] == '*' {
+		after++
+	}
+	rest := w.pattern[after:]
+	slashes := !w.path
+	if w.path && after-p > 1 && (p == 0 || w.pattern[p-1] == '/') && (rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`)) {
+		slashes = true
+		if rest != "" && rest[0] == '/' && w.match(after+1, n) {
+			return true
+		}
+	}
+	for i := n; ; i++ {
+		if w.match(after, i) {
+			return true
+		}
+		if i == len(w.name) || !slashes && w.name[i] == '/' {
+			break
+		}
+	}
+	if w.failed == nil {
+		w.failed = map[int]bool{}
+	}
+	w.failed[key] = true
+	return false
 }
 
 // class reads a class after its bracket, and says whether c is in it and what
