@@ -44,6 +44,13 @@ func (a *app) joinSandbox(args []string) ([]string, error) {
 				i++
 				out = append(out, args[i])
 			}
+		case arg == "-r", arg == "--resume": // its value is optional too
+			id := lastThread
+			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+				i++
+				id = args[i]
+			}
+			out = append(out, "--resume="+id)
 		case strings.HasPrefix(arg, "--sandbox="):
 			name := strings.TrimPrefix(arg, "--sandbox=")
 			if strings.TrimSpace(name) == "" {

@@ -44,7 +44,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.PersistentFlags().Bool("trust-project", false, "use the project's .talkops/config.toml for this run")
 	root.PersistentFlags().Bool("ignore-project-config", false, "leave the project's .talkops/config.toml out")
 	a.addRun(root, flags)
-	root.AddCommand(a.configCommand(flags), a.sandboxCommand(flags), a.providerCommand(flags), a.approveCommand(flags), a.trustCommand())
+	root.AddCommand(a.configCommand(flags), a.sandboxCommand(flags), a.providerCommand(flags), a.approveCommand(flags), a.trustCommand(), a.threadsCommand(flags))
 	return root
 }
 

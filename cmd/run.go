@@ -22,6 +22,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/rubric"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/runtime/web"
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -39,6 +40,10 @@ type runFlags struct {
 	smart, yolo     bool
 	promptGiven     bool
 	rubricGiven     bool
+	resume          string // the id of a conversation
+
+	thread *thread.Thread                                 // the conversation that goes on; may be nil
+	again  func(t *thread.Thread) (*config.Config, error) // the configuration to go on with another one
 }
 
 func (a *app) addRun(root *cobra.Command, flags *given) {
@@ -55,6 +60,8 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.StringVar(&f.replay, "replay", "", "take the model's half from such a file; needs no key")
 	fs.StringVar(&f.rubric, "rubric", "", "grade the work by these criteria, or by those in @FILE, and go on until they are met")
 	flags.declare(fs, "rubric-max-iterations", "rubric-model")
+	fs.StringVarP(&f.resume, "resume", "r", "", "go on with the conversation of that ID, in its machine if that is there; without ID: the last of this project with -p, else choose")
+	fs.Lookup("resume").NoOptDefVal = lastThread
 	fs.StringVarP(&f.message, "message", "m", "", "open the chat window and say this first")
 	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
 	root.RunE = func(c *cobra.Command, _ []string) error {
@@ -74,7 +81,25 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 		if f.message != "" && f.promptGiven {
 			return &usageError{"--message opens the chat window and --prompt does without: choose one"}
 		}
-		if !f.promptGiven && a.canChat() {
+		f.again = func(t *thread.Thread) (*config.Config, error) { return a.placeOf(c, flags, cfg, t) }
+		if f.resume == "" && c.Flags().Changed("resume") {
+			return &usageError{"--resume: the ID is empty"}
+		}
+		chat := !f.promptGiven && a.canChat()
+		if f.resume == lastThread && chat {
+			if f.resume, err = a.chooseThread(c.Context(), cfg); err != nil {
+				return err
+			}
+		}
+		if f.resume != "" {
+			if f.thread, err = a.findThread(cfg, f.resume); err != nil {
+				return err
+			}
+			if cfg, err = f.again(f.thread); err != nil {
+				return err
+			}
+		}
+		if chat {
 			return a.chat(c.Context(), cfg, f)
 		}
 		if f.message != "" {
@@ -143,7 +168,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
-	s, err := session.Start(ctx, box.opts)
+	s, moved, err := a.enter(ctx, box, f.thread, printer)
 	setup.Close()
 	if err != nil {
 		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
@@ -192,6 +217,15 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			}),
 			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD,
 		}
+		kept, err := a.remembering(cfg, ag, f.thread, moved, true, printer.Warn)
+		if err != nil {
+			return rubric.Outcome{}, err
+		}
+		defer kept.close()
+		kept.at(s, box.host)
+		if result.Thread = kept.id(); result.Thread != "" {
+			defer printer.Note("this conversation is kept; to go on with it: talkops -r %s", result.Thread)
+		}
 		if f.rubric == "" {
 			done, err := ag.Run(ctx, prompt)
 			return rubric.Outcome{Outcome: done}, err
@@ -216,7 +250,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	result.Errors = append(result.Errors, s.Problems...)
 	done := headless.NewResult(outcome.Outcome)
-	done.Sandbox, done.Work, done.Errors = result.Sandbox, work, result.Errors
+	done.Sandbox, done.Work, done.Thread, done.Errors = result.Sandbox, work, result.Thread, result.Errors
 	if outcome.Gradings > 0 {
 		done.Rubric = &outcome.Report
 		if outcome.Kept > 0 && outcome.Kept < outcome.Gradings {

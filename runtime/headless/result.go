@@ -24,6 +24,7 @@ type Result struct {
 	Sandbox *Sandbox        `json:"sandbox,omitempty"`
 	Work    *Work           `json:"work,omitempty"`   // what was changed in the sandbox; absent if nothing was
 	Rubric  *rubric.Report  `json:"rubric,omitempty"` // of a graded run
+	Thread  string          `json:"thread,omitempty"` // the conversation, to go on with
 	Errors  []string        `json:"errors"`           // all that went wrong, also what did not decide the code
 }
 

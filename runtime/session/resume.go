@@ -89,3 +89,32 @@ func (s *Session) Expires() time.Time {
 	}
 	return s.Sandbox.Info().Expires
 }
+
+// Fetch brings home what changed by now, so that Home can be looked at until the
+// next call of Changed. It does nothing if there is nothing to bring home.
+func (s *Session) Fetch(ctx context.Context) error {
+	if s.home == nil {
+		return nil
+	}
+	s.bringing.Lock()
+	defer s.bringing.Unlock()
+	select {
+	case <-s.changed: // this is that look
+	default:
+	}
+	return s.home.Bring(ctx, s.Sandbox, false)
+}
+
+// Extend makes the vendor keep a machine of ours at least until t, and returns what
+// it promised.
+func (s *Session) Extend(ctx context.Context, t time.Time) (time.Time, error) {
+	if !s.Fresh {
+		return time.Time{}, errors.New("this machine is not the session's own; its end is left as it is")
+	}
+	until, err := sandbox.Extend(ctx, s.Sandbox, t)
+	if err != nil {
+		return time.Time{}, err
+	}
+	s.lease.Expires = until
+	return until, s.opts.Leases.Put(s.lease)
+}

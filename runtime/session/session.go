@@ -61,6 +61,7 @@ type Session struct {
 	changed  chan struct{} // told of every call that may have changed files
 	watching chan struct{} // closed when nobody brings changes home on the side any more
 	unwatch  context.CancelFunc
+	bringing sync.Mutex // one brings changes home
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -497,7 +498,9 @@ func (s *Session) watch() {
 			case <-ctx.Done():
 				return
 			case <-s.changed:
+				s.bringing.Lock()
 				s.home.Bring(ctx, s.Sandbox, false)
+				s.bringing.Unlock()
 			}
 		}
 	}()
