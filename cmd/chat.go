@@ -64,6 +64,7 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	f.slip.opening(box)
 	a.redact = a.redactor(cfg, box.secrets...)
 	printer.Redact = a.redact
 	open, closeModels, err := a.models(ctx, cfg, f, printer)
@@ -81,7 +82,8 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	printer.Stop()
 	err = a.converse(ctx, cfg, f, box, s, mode, hosts, lookups, open)
 	endErr := s.End()
-	_, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
+	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
+	f.slip.ended(s, work)
 	for _, endErr := range []error{endErr, exportErr} {
 		if err == nil {
 			err = endErr

@@ -41,7 +41,9 @@ type runFlags struct {
 	promptGiven     bool
 	rubricGiven     bool
 	resume          string // the id of a conversation
+	receipt         string
 
+	slip   *receipt                                       // that is being written; nil: none
 	thread *thread.Thread                                 // the conversation that goes on; may be nil
 	again  func(t *thread.Thread) (*config.Config, error) // the configuration to go on with another one
 }
@@ -64,9 +66,10 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 	fs.Lookup("resume").NoOptDefVal = lastThread
 	fs.StringVarP(&f.message, "message", "m", "", "open the chat window and say this first")
 	fs.StringVar(&f.junit, "junit", "", "also write the result to a file, as JUnit XML")
+	fs.StringVar(&f.receipt, "receipt", "", "also write to a file what left this computer, and what came back, as JSON")
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		f.promptGiven, f.rubricGiven = c.Flags().Changed("prompt"), c.Flags().Changed("rubric")
-		for _, name := range []string{"record", "replay", "junit"} {
+		for _, name := range []string{"record", "replay", "junit", "receipt"} {
 			if c.Flags().Changed(name) && c.Flags().Lookup(name).Value.String() == "" {
 				return &usageError{"--" + name + ": the name of the file is empty"}
 			}
@@ -100,12 +103,12 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 			}
 		}
 		if chat {
-			return a.chat(c.Context(), cfg, f)
+			return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.chat(ctx, cfg, f) })
 		}
 		if f.message != "" {
 			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p"}
 		}
-		return a.headless(c.Context(), cfg, f)
+		return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.headless(ctx, cfg, f) })
 	}
 }
 
@@ -154,6 +157,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if err != nil {
 		return err
 	}
+	f.slip.opening(box)
 	a.redact = a.redactor(cfg, box.secrets...)
 	printer.Redact = a.redact
 	open, closeModels, err := a.models(ctx, cfg, f, printer)
@@ -239,6 +243,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	err = ended(ctx, err)
 	endErr := s.End()
 	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
+	f.slip.ended(s, work)
 	for _, endErr := range []error{endErr, exportErr} {
 		if endErr == nil {
 			continue
@@ -312,6 +317,7 @@ func (a *app) finish(p *headless.Printer, f runFlags, r headless.Result, err err
 		}
 		r.Errors = append([]string{text}, r.Errors...)
 	}
+	f.slip.outcome(r.Code, r.Reason)
 	r.Errors = append(r.Errors, a.report(f, r.Redacted(a.redact))...)
 	if e, ok := errors.AsType[*session.StartError](err); ok {
 		for _, l := range e.Last {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"slices"
@@ -80,7 +81,16 @@ func open(u *url.URL, plain bool) (*grpc.ClientConn, error) {
 		most   = 100 << 20
 		window = 4 << 20
 	)
-	return grpc.NewClient(net.JoinHostPort(u.Hostname(), port),
+	target := net.JoinHostPort(u.Hostname(), port)
+	return grpc.NewClient(target,
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			traced(ctx, target)
+			return call(ctx, method, req, reply, cc, opts...)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			traced(ctx, target)
+			return stream(ctx, desc, cc, method, opts...)
+		}),
 		grpc.WithTransportCredentials(secure),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(30*time.Second),
@@ -92,6 +102,13 @@ func open(u *url.URL, plain bool) (*grpc.ClientConn, error) {
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 	)
+}
+
+// traced tells whoever traces the requests of ctx of the host, as net/http does.
+func traced(ctx context.Context, target string) {
+	if t := httptrace.ContextClientTrace(ctx); t != nil && t.GetConn != nil {
+		t.GetConn(target)
+	}
 }
 
 func (a *api) close() { a.conn.Close() }

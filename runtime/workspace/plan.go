@@ -46,7 +46,8 @@ type Plan struct {
 	Skipped map[Reason][]string // names, relative; directories end in "/"
 	Tracked []string            // skipped directories that git tracks
 
-	sent Tree // what stands in the sandbox of it
+	sent  Tree            // what stands in the sandbox of it
+	there map[string]bool // what of that stood there before
 }
 
 // A Reason says why something stays at home.

@@ -69,6 +69,9 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 		default:
 			sum := sha256.New()
 			err := writeFile(tw, root, h, item, sum)
+			if err != nil && h.Typeflag == tar.TypeReg { // some of it may have left
+				p.sent[item.Name] = Entry{Kind: File, Mode: item.Mode.Perm(), Size: h.Size}
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				p.Skipped[Unreadable] = append(p.Skipped[Unreadable], item.Name) // it went meanwhile
 				continue
@@ -169,6 +172,10 @@ func (p *Plan) sentAlready(item Item) {
 	if p.sent == nil {
 		p.sent = Tree{}
 	}
+	if p.there == nil {
+		p.there = map[string]bool{}
+	}
+	p.there[item.Name] = true
 	e := Entry{Kind: File, Mode: item.Mode.Perm(), Size: item.Size}
 	switch {
 	case item.Mode.IsDir():
