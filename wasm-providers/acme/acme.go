@@ -6,5 +6,5 @@ import "embed"
 
 // Source holds one folder for each language.
 //
-//go:embed go/main.go
+//go:embed go/main.go rust/*.rs c/*.c assemblyscript/*.ts assemblyscript/*.json zig/*.zig
 var Source embed.FS
