@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,7 +139,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 			mode = approval.Smart
 		}
 	}
-	rules, _ := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny) // checked before
+	rules, _ := approval.ParseRules(slices.Concat(cfg.Approval.Allow, serverRules(cfg)), cfg.Approval.Ask, cfg.Approval.Deny) // checked before
 	p := approval.Policy{
 		Mode: mode, Rules: rules, Environment: cfg.Approval.Environment, Production: cfg.Approval.Production,
 		Context: approval.Context{Place: place, Dir: dir, Workspace: dir},
@@ -151,6 +152,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Own, p.Context.Real, p.Context.GitRuns = a.home, real, gitRuns
 	root := p.Context.Workspace
 	p.Context.LinksOut = sync.OnceValue(func() bool { return linksOut(root) })
+	p.Context.Dashed = sync.OnceValue(func() bool { return dashed(root) })
 	if logs != "" {
 		p.Context.Logs = real(logs)
 	}
@@ -201,6 +203,31 @@ func linksOut(root string) bool {
 		return nil
 	})
 	return out || err != nil || seen > most
+}
+
+// dashed reports whether a file below root, git's own left aside, has a name that
+// programs take for an option. A tree that is too large to look through counts as
+// one that has.
+func dashed(root string) bool {
+	const most = 200_000
+	seen, found := 0, false
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		if err != nil {
+			return nil
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if name != root && strings.HasPrefix(d.Name(), "-") {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found || err != nil || seen > most
 }
 
 // gitRuns reports whether git's configuration for a directory, the user's own left

@@ -103,6 +103,9 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 			}
 		}
 		if chat {
+			if cfg, err = a.settleTrust(c, flags, cfg); err != nil {
+				return err
+			}
 			return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.chat(ctx, cfg, f) })
 		}
 		if f.message != "" {
@@ -172,9 +175,16 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if d := mentioned(box.opts.Plan, prompt); d != "" {
 		printer.Note("the prompt mentions %s, which is not uploaded; to send it: [sync] include = [%q]", d, d)
 	}
+	aside, err := a.start(ctx, cfg, approval.Place{Provider: cfg.Sandbox.Provider}, printer.Note, printer.Warn)
+	if err != nil {
+		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
+	}
 	s, moved, err := a.enter(ctx, box, f.thread, printer)
 	setup.Close()
 	if err != nil {
+		for _, problem := range aside.end(ctx, approval.Place{Provider: cfg.Sandbox.Provider}) {
+			printer.Warn("%v", problem)
+		}
 		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
 	}
 	info := s.Sandbox.Info()
@@ -209,11 +219,11 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		ag = &agent.Agent{
 			Model: m, Place: place, Emit: watching(s, printer.Event),
-			Tools: a.redact.Tools(append(tool.All(s.Sandbox, tool.Options{
+			Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 				Mask: a.redact.Writer,
-			}), lookups...)),
-			Approver: policy, Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: policy},
+			}), lookups, aside.tools), place)),
+			Approver: aside.hooks.Approver(policy), Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: policy},
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
@@ -254,6 +264,9 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 	}
 	result.Errors = append(result.Errors, s.Problems...)
+	for _, problem := range aside.end(ctx, place) {
+		result.Errors = append(result.Errors, problem.Error())
+	}
 	done := headless.NewResult(outcome.Outcome)
 	done.Sandbox, done.Work, done.Thread, done.Errors = result.Sandbox, work, result.Thread, result.Errors
 	if outcome.Gradings > 0 {

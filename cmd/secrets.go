@@ -26,6 +26,7 @@ func (a *app) redactor(cfg *config.Config, more ...string) *redact.Redactor {
 				more = append(more, v)
 			}
 		}
+		more = append(more, a.serverSecrets(cfg)...)
 	}
 	getenv := a.getenv()
 	more = append(more, model.Secrets(getenv, endpoints)...)

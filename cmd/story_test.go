@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"talkops": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){"talkops": func() { os.Exit(Main()) }, "docs-server": docsServer})
 }
 
 // TestStories runs the whole program against a scripted model and an emulated

@@ -70,6 +70,50 @@ func (a *app) demandTrust(c *config.Config) error {
 	return e
 }
 
+// settleTrust asks the person at the terminal about a project that asks for more
+// than it may, before anything is started, and resolves the settings anew. A
+// project's file that cannot be read is left out with a warning.
+func (a *app) settleTrust(c *cobra.Command, flags *given, cfg *config.Config) (*config.Config, error) {
+	if len(cfg.Untrusted) == 0 {
+		return cfg, nil
+	}
+	e := a.demandTrust(cfg)
+	if cfg.Broken != nil {
+		fmt.Fprintf(a.streams.Err, "warning: %s; they are left out\n", headless.Clean(e.Error()))
+		return a.load(flags.values(c), config.Ignored)
+	}
+	p, err := a.projectAt(nil)
+	if err != nil {
+		return nil, err
+	}
+	now := trust.Project{Root: p.Root, Files: p.Files, Keys: p.Keys()}
+	before, err := a.approvals().Find(p.Root)
+	if err != nil {
+		return nil, &config.Error{Text: err.Error()}
+	}
+	var text bytes.Buffer
+	describe(&text, p, now, before)
+	io.WriteString(a.streams.Err, headless.Clean(text.String()))
+	answer, err := a.ask(c.Context(), "Trust it, ignore its settings this time, or quit? [t/i/Q] ")
+	if err != nil {
+		return nil, err
+	}
+	switch answer {
+	case "t", "trust":
+		if err := a.approvals().Add(now, time.Now()); err != nil {
+			return nil, err
+		}
+		cfg, err := a.load(flags.values(c), config.Untrusted)
+		if err == nil {
+			err = a.demandTrust(cfg) // it may have changed meanwhile
+		}
+		return cfg, err
+	case "i", "ignore":
+		return a.load(flags.values(c), config.Ignored)
+	}
+	return nil, &exitStatus{exitUntrusted}
+}
+
 func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "trust", Short: "Approve what a project's own settings ask for", Args: usage(cobra.NoArgs), RunE: group,

@@ -117,6 +117,9 @@ func (p Policy) decide(req Request, c Context, all []Finding, commands [][]strin
 func (p Policy) hint(req Request) string {
 	switch {
 	case req.Plan.Effect == tool.Leaves:
+		if server, name, ok := serverTool(req.Plan.URL); ok {
+			return fmt.Sprintf("there is nobody to ask; the user can list it (mcp.servers.%s.allow = [%q] in their own settings) or add --allow 'mcp: %s/%s'", server, name, server, name)
+		}
 		host := hostOf(req.Plan.URL)
 		return fmt.Sprintf("there is nobody to ask; the user can list the host (web.allow_hosts = [%q] in their own settings) or add --allow '%s: %s'", host, req.Tool, host)
 	case p.Mode == Manual && req.Place.Host:
@@ -156,7 +159,7 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 	if f.Tier == TX || p.Mode == Plan {
 		return false
 	}
-	if req.Plan.Effect == tool.Leaves && p.Hosts.URL(req.Plan.URL) {
+	if _, _, isServer := serverTool(req.Plan.URL); req.Plan.Effect == tool.Leaves && !isServer && p.Hosts.URL(req.Plan.URL) {
 		return true
 	}
 	_, ok := first(p.Rules.Allow, func(r Rule) bool {

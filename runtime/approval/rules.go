@@ -13,6 +13,7 @@ import (
 //	make test              exactly that
 //	write_file: docs/*     the tool write_file in that directory
 //	fetch_url: *.acme.com  the tool fetch_url at the hosts below acme.com
+//	mcp: docs/search       the tool search of the MCP server docs
 //
 // A * in a word stands for any text without a space, as the last word for any
 // number of words. A rule for commands is held against complete simple commands
@@ -47,7 +48,7 @@ func ParseRule(text string) (Rule, error) {
 }
 
 // Tools are the tools that rules may name.
-var Tools = []string{"ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute", "fetch_url", "web_search"}
+var Tools = []string{"ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute", "fetch_url", "web_search", "mcp"}
 
 func (r Rule) String() string { return r.text }
 

@@ -10,11 +10,25 @@ import (
 
 // leaving says what a tool does that acts from the user's computer.
 func leaving(p tool.Plan) Finding {
+	if server, name, ok := serverTool(p.URL); ok {
+		return Finding{Tier: T4, Part: p.URL, Reason: fmt.Sprintf("calls %s of the MCP server %s, which no sandbox holds", name, server)}
+	}
 	what := "reaches out from this computer to " + hostOf(p.URL)
 	if p.Query != "" {
 		what = "sends words from this computer to " + hostOf(p.URL)
 	}
 	return Finding{Tier: T4, Part: p.URL, Reason: what}
+}
+
+// serverTool returns the server and the tool that an address of the form
+// mcp://server/tool stands for.
+func serverTool(address string) (server, name string, ok bool) {
+	rest, ok := strings.CutPrefix(address, "mcp://")
+	if !ok {
+		return "", "", false
+	}
+	server, name, ok = strings.Cut(rest, "/")
+	return server, name, ok
 }
 
 // Hosts are names of hosts: exact ones, as "acme.com", and "*.acme.com" for all
@@ -82,6 +96,10 @@ func hostOf(address string) string {
 // address reports whether the rule is for a tool at an address of the web. Its
 // pattern is a host, or a host and a path; a scheme in front narrows it further.
 func (r Rule) address(tool, address string) bool {
+	if server, name, ok := serverTool(address); ok {
+		s, n, both := strings.Cut(r.words[0], "/")
+		return r.tool == "mcp" && both && star(s, server) && star(n, name)
+	}
 	u, err := url.Parse(address)
 	if r.tool != tool || err != nil {
 		return false

@@ -112,6 +112,8 @@ type Config struct {
 	Approval  Approval
 	Web       Web
 	Providers map[string]Provider // sandboxes.providers.<name>
+	Hooks     []Hook              // by name
+	Servers   []Server            // by name
 
 	Values    []Value
 	Warnings  []string
@@ -120,7 +122,10 @@ type Config struct {
 	Authority map[string][]byte // as Project.Files
 	Broken    error             // why an untrusted project's file cannot be used; it is in Untrusted too
 
-	scripts map[Layer]script // setup scripts that were named by a file
+	scripts map[Layer]script  // setup scripts that were named by a file
+	inside  map[string]bool   // entries of the user's own file that start a program of the project
+	named   map[string]string // the project's files by the words of commands that name them
+	unread  []error           // files of the project that commands name, which cannot be read
 }
 
 // Files are the configuration files, whether they exist or not.
@@ -250,6 +255,9 @@ func Load(src Sources) (*Config, error) {
 		c.Values = append(c.Values, v)
 	}
 	if err := c.tables(src, user, project); err != nil {
+		return nil, err
+	}
+	if err := c.fillPrograms(src, user, project); err != nil {
 		return nil, err
 	}
 	c.tableValues(src.Trust == Trusted, user, project)
@@ -466,7 +474,7 @@ var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
-	"sandboxes.warm", "hooks", "mcp", "ui",
+	"sandboxes.warm", "ui",
 	"sandboxes.providers.*.limits",
 }
 
@@ -515,7 +523,7 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 		switch {
 		case known[p]:
 			continue
-		case groups[p], p == "sandboxes.providers", p == "model.providers":
+		case groups[p], p == "sandboxes.providers", p == "model.providers", p == "mcp", slices.Contains(programTables, p), programEntry(parts):
 			if _, isTable := f.k.Get(p).(map[string]any); !isTable {
 				if err := c.complain(strict, "%s: %s must be a table", f.at(p), p); err != nil {
 					return err
@@ -535,6 +543,8 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 			if slices.Contains(providerKeys, parts[3]) || slices.Contains(grantKeys, parts[3]) {
 				continue
 			}
+		case programKey(p):
+			continue
 		case len(parts) >= 3 && parts[0] == "model" && parts[1] == "providers":
 			if len(parts) == 3 || len(parts) == 4 && (parts[3] == "base_url" || parts[3] == "api_key_env") {
 				continue
@@ -559,6 +569,17 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 		c.warnf("%s", text)
 	}
 	return nil
+}
+
+// programEntry reports whether a path is that of an entry of a table of programs.
+func programEntry(parts []string) bool {
+	return slices.Contains(programTables, strings.Join(parts[:len(parts)-1], "."))
+}
+
+// programKey reports whether a path is that of a setting in such an entry.
+func programKey(p string) bool {
+	_, known := Lookup(p)
+	return known && slices.ContainsFunc(programTables, func(t string) bool { return strings.HasPrefix(p, t+".") })
 }
 
 func (c *Config) complain(strict bool, format string, args ...any) error {

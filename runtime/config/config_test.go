@@ -525,10 +525,6 @@ warm = true
 export = "patch"
 [sandboxes.providers.acme]
 limits = { time = "1m" }
-[hooks]
-start = { command = "x", args = ["y"] }
-[[mcp.servers]]
-name = "x"
 [ui]
 theme = "dark"
 `)
@@ -536,8 +532,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 5 {
-		t.Errorf("%d warnings, want 5:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 3 {
+		t.Errorf("%d warnings, want 3:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {

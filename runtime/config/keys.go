@@ -132,6 +132,7 @@ func Lookup(name string) (Key, bool) {
 // TableKeys lists the settings that exist once for each name in a table, which
 // stands as <name> in Name and Paths.
 func TableKeys() []Key {
+	const day = 24 * 3600
 	return []Key{
 		{Name: "sandbox.providers.<name>.backend", Paths: []string{"sandboxes.providers.<name>.backend"}, Scope: ScopeTrust, Help: "the .wasm file of a provider of your own"},
 		{Name: "sandbox.providers.<name>.working_dir", Paths: []string{"sandboxes.providers.<name>.working_dir"}, Scope: ScopeTrust, Help: "working directory in that provider's sandboxes"},
@@ -139,6 +140,16 @@ func TableKeys() []Key {
 		{Name: "sandbox.providers.<name>.allow_hosts", Paths: []string{"sandboxes.providers.<name>.allow_hosts"}, Kind: List, Scope: ScopeUser, Help: "hosts that module may reach"},
 		{Name: "sandbox.providers.<name>.env", Paths: []string{"sandboxes.providers.<name>.env"}, Kind: List, Scope: ScopeUser, Help: "variables that module may be given"},
 		{Name: "sandbox.providers.<name>.memory_mb", Paths: []string{"sandboxes.providers.<name>.memory_mb"}, Kind: Int, Min: 1, Max: 1024, Scope: ScopeUser, Help: "memory of that module; 64 if not set"},
+		{Name: "hooks.<name>.event", Paths: []string{"hooks.<name>.event"}, Enum: []string{"session_start", "before_tool", "after_tool", "session_end"}, Scope: ScopeTrust, Help: "when that program runs, on this computer"},
+		{Name: "hooks.<name>.command", Paths: []string{"hooks.<name>.command"}, Kind: List, Scope: ScopeTrust, Help: "the program and its arguments, from the project's root"},
+		{Name: "hooks.<name>.tools", Paths: []string{"hooks.<name>.tools"}, Kind: List, Scope: ScopeTrust, Help: "only around these tools"},
+		{Name: "hooks.<name>.timeout", Paths: []string{"hooks.<name>.timeout"}, Kind: Duration, Default: 30 * time.Second, Min: 1, Max: day, Scope: ScopeTrust, Help: "time that program has"},
+		{Name: "mcp.servers.<name>.command", Paths: []string{"mcp.servers.<name>.command"}, Kind: List, Scope: ScopeTrust, Help: "an MCP server that runs on this computer: the program and its arguments"},
+		{Name: "mcp.servers.<name>.url", Paths: []string{"mcp.servers.<name>.url"}, Scope: ScopeTrust, Help: "address of an MCP server"},
+		{Name: "mcp.servers.<name>.env", Paths: []string{"mcp.servers.<name>.env"}, Kind: List, Scope: ScopeTrust, Help: "variables that program is given beside the usual ones"},
+		{Name: "mcp.servers.<name>.token_env", Paths: []string{"mcp.servers.<name>.token_env"}, Scope: ScopeUser, Help: "the variable that holds the token for that address"},
+		{Name: "mcp.servers.<name>.allow", Paths: []string{"mcp.servers.<name>.allow"}, Kind: List, Scope: ScopeUser, Help: "tools of that server that need no question"},
+		{Name: "mcp.servers.<name>.timeout", Paths: []string{"mcp.servers.<name>.timeout"}, Kind: Duration, Default: 60 * time.Second, Min: 1, Max: day, Scope: ScopeTrust, Help: "time for one answer of that server"},
 		{Name: "model.providers.<name>.base_url", Paths: []string{"model.providers.<name>.base_url"}, Scope: ScopeUser, Help: "address of a model server that speaks chat completions"},
 		{Name: "model.providers.<name>.api_key_env", Paths: []string{"model.providers.<name>.api_key_env"}, Scope: ScopeUser, Help: "the variable that holds its key"},
 	}

@@ -68,6 +68,9 @@ func ReadProject(src Sources) (*Project, error) {
 			return nil, s.err
 		}
 	}
+	if len(c.unread) > 0 {
+		return nil, errorf("%v", c.unread[0])
+	}
 	if err := c.checkKeys(project, true); err != nil {
 		return nil, err
 	}
@@ -125,9 +128,9 @@ func (c *Config) readFiles(src Sources) (user, project *file, err error) {
 // projectFile is the settings file of a project, below its root.
 var projectFile = filepath.Join(".talkops", "config.toml")
 
-// readAuthority reads every other file that has authority in a start. What a later
-// feature takes from a project, such as a program, belongs here.
+// readAuthority reads every other file that has authority in a start.
 func (c *Config) readAuthority(src Sources, user, project *file) {
+	c.readPrograms(user, project)
 	c.scripts = map[Layer]script{}
 	k, _ := Lookup("sandbox.setup_script_path")
 	for _, from := range []struct {
@@ -267,7 +270,7 @@ func (c *Config) asks(user, project *file) []Ask {
 	if s, has := c.scripts[LayerUser]; has {
 		list = append(list, Ask{"sandbox.setup_script_path", effect("sandbox.setup_script_path", s.name)})
 	}
-	return append(list, providerAsks(project)...)
+	return slices.Concat(list, providerAsks(project), c.programAsks(user, project))
 }
 
 // providerAsks lists what a project's provider tables would do.

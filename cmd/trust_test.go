@@ -1,0 +1,64 @@
+package cmd
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/term"
+)
+
+// Who opens the chat window in a project that asks for more than it may is shown
+// what that is, and asked; the default is to go no further.
+func TestThePersonIsAskedAboutAProject(t *testing.T) {
+	for _, row := range []struct {
+		name, answer, project string
+		status                int
+		provider              string
+		says                  string
+	}{
+		{"quit", "q\n", "[sandboxes]\ndefault = 'modal'\n", 9, "", `use sandbox "modal"`},
+		{"nothing typed", "\n", "[sandboxes]\ndefault = 'modal'\n", 9, "", "Trust it, ignore its settings this time, or quit?"},
+		{"the end of the input", "", "[sandboxes]\ndefault = 'modal'\n", 9, "", "quit?"},
+		{"trusted", "t\n", "[sandboxes]\ndefault = 'modal'\n", 0, "modal", "| default = 'modal'"},
+		{"ignored", "i\n", "[sandboxes]\ndefault = 'modal'\n", 0, "local", "quit?"},
+		{"nothing asked for", "", "[run]\nmax_turns = 3\n", 0, "local", ""},
+		{"cannot be read", "", "[sandboxes\n", 0, "local", "they are left out"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.write(filepath.Join(".talkops", "config.toml"), row.project)
+			var errs bytes.Buffer
+			a := &app{
+				streams: &term.Streams{In: strings.NewReader(row.answer), Out: &bytes.Buffer{}, Err: &errs, InTTY: true, OutTTY: true, ErrWidth: 80},
+				env:     func(string) (string, bool) { return "", false },
+				dir:     d.project, userHome: filepath.Dir(d.home), home: d.home, providers: builtin(),
+			}
+			c := &cobra.Command{}
+			c.SetContext(t.Context())
+			flags := settingFlags(c.Flags(), "sandbox")
+			cfg, err := a.load(nil, config.Untrusted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err = a.settleTrust(c, flags, cfg)
+			if status, _ := explain(err); status != row.status {
+				t.Fatalf("status %d (%v), want %d", status, err, row.status)
+			}
+			if err == nil && cfg.Sandbox.Provider != row.provider {
+				t.Errorf("provider %q, want %q", cfg.Sandbox.Provider, row.provider)
+			}
+			if !strings.Contains(errs.String(), row.says) || row.says == "" && errs.Len() > 0 {
+				t.Errorf("said %q, want %q", errs.String(), row.says)
+			}
+			again, err := a.load(nil, config.Untrusted)
+			if trusted := err == nil && len(again.Untrusted) == 0; trusted != (row.name == "trusted" || row.says == "") {
+				t.Errorf("trusted from now on: %v", trusted)
+			}
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Hook is one [hooks.<name>] table: a program that runs on this computer at a
+// certain moment.
+type Hook struct {
+	Name    string
+	Event   string // as in the setting's Enum
+	Command []string
+	Tools   []string // of the events around a tool; empty: all tools
+	Timeout time.Duration
+	Where   string // where its command stands
+}
+
+// A Server is one [mcp.servers.<name>] table: a server of the Model Context
+// Protocol, either a program that runs on this computer or an address.
+type Server struct {
+	Name     string
+	Command  []string
+	URL      string
+	Env      []string // variables its program is given beside the usual ones
+	TokenEnv string   // the variable whose value is sent to URL as a bearer token
+	Allow    []string // tools that need no question
+	Timeout  time.Duration
+	Where    string // where its command or address stands
+}
+
+// programTables are the tables whose entries start programs on this computer, by
+// the path of the table.
+var programTables = []string{"hooks", "mcp.servers"}
+
+// maxProgram is the most bytes a file of the project may have that a command names.
+const maxProgram = 10 << 20
+
+// programs returns the commands in a file's tables of programs, by the path of
+// the entry.
+func programs(f *file) map[string][]string {
+	all := map[string][]string{}
+	if f == nil {
+		return all
+	}
+	for _, table := range programTables {
+		entries, _ := f.k.Get(table).(map[string]any)
+		for name, v := range entries {
+			t, _ := v.(map[string]any)
+			list, isList := t["command"].([]any)
+			var words []string
+			if text, isText := t["command"].(string); !isList && isText {
+				list = []any{text} // it will not do, but is to be shown
+			}
+			for _, w := range list {
+				text, _ := w.(string)
+				words = append(words, text)
+			}
+			all[table+"."+name] = words
+		}
+	}
+	return all
+}
+
+// readPrograms reads the files of the project that commands name, whichever file
+// the command stands in. The words are taken from where the commands run, the
+// project's root.
+func (c *Config) readPrograms(user, project *file) {
+	if c.Unbounded {
+		return
+	}
+	c.inside, c.named = map[string]bool{}, map[string]string{}
+	for _, f := range []*file{user, project} {
+		for at, words := range programs(f) {
+			for _, w := range words {
+				name, ok := c.below(w)
+				if !ok {
+					continue
+				}
+				data, err := readBelow(c.Root, filepath.FromSlash(name), maxProgram)
+				if err != nil {
+					c.unread = append(c.unread, fmt.Errorf("%s: %s names %s: %w", f.at(at+".command"), at, w, err))
+					continue
+				}
+				if c.Authority == nil {
+					c.Authority = map[string][]byte{}
+				}
+				c.Authority[name] = data
+				c.named[w] = name
+				if f == user {
+					c.inside[at] = true
+				}
+			}
+		}
+	}
+}
+
+// below returns the slash path of the project's file that a word of a command
+// names, whatever links lead there.
+func (c *Config) below(word string) (string, bool) {
+	if word == "" || strings.ContainsRune(word, 0) {
+		return "", false
+	}
+	p := expand(word, "", c.Root)
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil || !within(c.Root, real) || real == c.Root {
+		return "", false
+	}
+	if info, err := os.Stat(real); err != nil || info.IsDir() {
+		return "", false
+	}
+	rel, err := filepath.Rel(c.Root, real)
+	return filepath.ToSlash(rel), err == nil
+}
+
+// programAsks lists what the programs of a project's file, and those of the user's
+// that lie in the project, would do.
+func (c *Config) programAsks(user, project *file) []Ask {
+	var list []Ask
+	add := func(at string, words []string, f *file) {
+		table, _ := f.k.Get(at).(map[string]any)
+		if len(words) == 0 && table["url"] == nil {
+			return // told when it is read
+		}
+		text := fmt.Sprintf("start %s on this computer", clip(strings.Join(words, " ")))
+		if len(words) == 0 {
+			text = fmt.Sprintf("connect this computer to %s", clip(fmt.Sprint(table["url"])))
+		}
+		list = append(list, Ask{at, text})
+		if env, err := (Key{Kind: List}).decode(f.k.Get(at + ".env")); err == nil && f == project && len(env.([]string)) > 0 {
+			list = append(list, Ask{at + ".env", fmt.Sprintf("pass %s to it", clip(strings.Join(env.([]string), ", ")))})
+		}
+	}
+	for at, words := range programs(project) {
+		add(at, words, project)
+	}
+	for at, words := range programs(user) {
+		if c.inside[at] {
+			add(at, words, user)
+		}
+	}
+	slices.SortFunc(list, func(a, b Ask) int { return strings.Compare(a.Key, b.Key) })
+	return slices.Compact(list)
+}
+
+// fillPrograms reads the tables of hooks and servers. Entries of the user's own
+// file win over a project's of the same name.
+func (c *Config) fillPrograms(src Sources, user, project *file) error {
+	trusted := src.Trust == Trusted
+	if !trusted {
+		for _, a := range c.programAsks(user, project) {
+			c.Untrusted = append(c.Untrusted, a.Effect)
+		}
+	} else if len(c.unread) > 0 {
+		return errorf("%v", c.unread[0])
+	}
+	seen := map[string]bool{}
+	for _, f := range []*file{user, project} {
+		if f == nil || f == project && !trusted {
+			continue
+		}
+		for _, table := range programTables {
+			entries, isTable := f.k.Get(table).(map[string]any)
+			if !isTable {
+				continue // reported by checkKeys
+			}
+			for name := range entries {
+				at := table + "." + name
+				if f == user && c.inside[at] && !trusted {
+					continue // asked for as a project's
+				}
+				if seen[at] {
+					c.warnf("%s: %s is in your own file too; the project's is ignored", f.at(at), at)
+					continue
+				}
+				seen[at] = true
+				if err := c.program(f, f == user, table, name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	slices.SortFunc(c.Hooks, func(a, b Hook) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// program reads one entry of a table of programs.
+func (c *Config) program(f *file, own bool, table, name string) error {
+	at := table + "." + name
+	values := map[string]any{}
+	for _, pattern := range TableKeys() {
+		k := pattern.of(name)
+		prefix := at + "."
+		if !strings.HasPrefix(k.Name, prefix) {
+			continue
+		}
+		v, set, err := fromFile(k, f, LayerUser)
+		if err != nil {
+			return err
+		}
+		if set && !own && k.Scope == ScopeUser {
+			c.warnf("%s: %s is yours to set, not a project's; ignored", v.Where, k.Name)
+			continue
+		}
+		if !set {
+			v.value = k.Default
+		}
+		values[strings.TrimPrefix(k.Name, prefix)] = v.value
+	}
+	words := func(key string) []string { list, _ := values[key].([]string); return list }
+	text := func(key string) string { s, _ := values[key].(string); return s }
+	span, _ := values["timeout"].(time.Duration)
+	command, where := words("command"), f.at(at)
+	if !plainName(name) {
+		return errorf("%s: %s: the name may hold letters, digits, _ and -", where, at)
+	}
+	if len(command) > 0 && command[0] == "" {
+		return errorf("%s: %s.command names no program", where, at)
+	}
+	if table == "hooks" {
+		h := Hook{name, text("event"), command, words("tools"), span, where}
+		if h.Event == "" || len(h.Command) == 0 {
+			return errorf("%s: %s needs an event and a command", where, at)
+		}
+		c.Hooks = append(c.Hooks, h)
+		return nil
+	}
+	s := Server{name, command, text("url"), words("env"), text("token_env"), words("allow"), span, where}
+	if (s.URL == "") == (len(s.Command) == 0) {
+		return errorf("%s: %s needs either a command or a url", where, at)
+	}
+	if s.URL != "" {
+		if err := serverURL(s.URL); err != nil {
+			return errorf("%s: %s.url: %v", where, at, err)
+		}
+	}
+	c.Servers = append(c.Servers, s)
+	return nil
+}
+
+// serverURL judges the address of a server.
+func serverURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("%q is not an address", raw)
+	case u.User != nil:
+		return errors.New("it must not hold a user or password")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") || u.Hostname() == "::1"):
+		return nil
+	}
+	return fmt.Errorf("%q must be https, except on this computer", raw)
+}
+
+// Place puts the approved bytes of the project's files that a command names into
+// dir, and returns the command with those files' names in place of the project's:
+// what was approved is what runs, whatever the project holds by then. A file that
+// was not there to be approved is an error.
+func (c *Config) Place(command []string, dir string) ([]string, error) {
+	placed := slices.Clone(command)
+	for i, w := range command {
+		name, approved := c.named[w]
+		if !approved {
+			if _, now := c.below(w); now {
+				return nil, fmt.Errorf("%s was not there when the settings were read", w)
+			}
+			continue
+		}
+		placed[i] = filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Lstat(placed[i]); err == nil {
+			continue // of an earlier start
+		}
+		if err := os.MkdirAll(filepath.Dir(placed[i]), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(placed[i], c.Authority[name], 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return placed, nil
+}

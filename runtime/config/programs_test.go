@@ -1,0 +1,126 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Programs of the user's own file hold; a project's need approval, which is given
+// to the files they name as well.
+func TestPrograms(t *testing.T) {
+	const hooks = "[hooks.lint]\nevent = 'after_tool'\ncommand = ['sh', 'scripts/lint.sh']\n"
+	for _, row := range []struct {
+		name, user, project string
+		trust               Trust
+		hooks, servers      int
+		untrusted, err      string
+		warning             string
+	}{
+		{name: "the user's own", user: "[hooks.x]\nevent = 'session_end'\ncommand = ['true']\n[mcp.servers.y]\nurl = 'https://acme.example/mcp'\n", hooks: 1, servers: 1},
+		{name: "the project's, not trusted", project: hooks, untrusted: "start sh scripts/lint.sh on this computer"},
+		{name: "the project's, trusted", project: hooks, trust: Trusted, hooks: 1},
+		{name: "the project's, left out", project: hooks, trust: Ignored},
+		{name: "the user's, that starts what lies in the project", user: hooks, untrusted: "start sh scripts/lint.sh on this computer"},
+		{name: "the same, trusted", user: hooks, trust: Trusted, hooks: 1},
+		{name: "one of the same name in both", user: "[hooks.lint]\nevent = 'session_end'\ncommand = ['true']\n", project: hooks, trust: Trusted, hooks: 1, warning: "hooks.lint is in your own file too"},
+		{name: "what is the user's to list", project: "[mcp.servers.y]\nurl = 'https://acme.example'\nallow = ['all']\ntoken_env = 'KEY'\n", trust: Trusted, servers: 1, warning: "mcp.servers.y.allow is yours to set"},
+		{name: "variables for a program of the project", project: "[mcp.servers.y]\ncommand = ['srv']\nenv = ['KEY']\n", untrusted: "pass KEY to it"},
+		{name: "a misspelled key", user: "[hooks.x]\nevent = 'session_end'\ncommand = ['true']\ncomand = 'x'\n", hooks: 1, warning: "unknown key hooks.x.comand"},
+		{name: "no table", user: "hooks = 3\n", err: "hooks must be a table"},
+		{name: "no table inside", user: "[hooks]\nx = 3\n", err: "hooks.x must be a table"},
+		{name: "an unknown event", user: "[hooks.x]\nevent = 'sometimes'\ncommand = ['true']\n", err: "not one of: session_start"},
+		{name: "a command in one string", user: "[hooks.x]\nevent = 'session_end'\ncommand = 'true'\n", err: "is not a list of strings"},
+		{name: "an empty program", user: "[hooks.x]\nevent = 'session_end'\ncommand = ['']\n", err: "names no program"},
+		{name: "a server that is nothing", user: "[mcp.servers.y]\nenv = ['A']\n", err: "either a command or a url"},
+		{name: "a password in an address", user: "[mcp.servers.y]\nurl = 'https://u:p@acme.example'\n", err: "must not hold a user or password"},
+		{name: "a plain address", user: "[mcp.servers.y]\nurl = 'http://acme.example'\n", err: "must be https"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(filepath.Join(w.project, "scripts", "lint.sh"), "echo lint")
+			if row.user != "" {
+				w.user(row.user)
+			}
+			if row.project != "" {
+				w.projectFile(row.project)
+			}
+			w.src.Trust = row.trust
+			c, err := Load(w.src)
+			if row.err != "" {
+				if err == nil || !strings.Contains(err.Error(), row.err) || !strings.Contains(err.Error(), "config.toml:") {
+					t.Errorf("error %v, want %q", err, row.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Hooks) != row.hooks || len(c.Servers) != row.servers {
+				t.Errorf("%d hooks and %d servers, want %d and %d", len(c.Hooks), len(c.Servers), row.hooks, row.servers)
+			}
+			for _, h := range c.Hooks {
+				if h.Timeout != 30*time.Second {
+					t.Errorf("timeout %v", h.Timeout)
+				}
+			}
+			if got := strings.Join(c.Untrusted, "; "); !strings.Contains(got, row.untrusted) || row.untrusted == "" && got != "" {
+				t.Errorf("asks %q, want %q", got, row.untrusted)
+			}
+			if got := strings.Join(c.Warnings, "; "); !strings.Contains(got, row.warning) || row.warning == "" && got != "" {
+				t.Errorf("warns %q, want %q", got, row.warning)
+			}
+		})
+	}
+}
+
+// What was read is what runs: a file that changes later, or appears, does not.
+func TestApprovedProgramsAreTheOnesThatRun(t *testing.T) {
+	w := newWorld(t)
+	script := filepath.Join(w.project, "run.sh")
+	w.write(script, "echo old")
+	w.projectFile("[hooks.x]\nevent = 'session_start'\ncommand = ['sh', 'run.sh', 'later.sh', '-x']\n")
+	w.src.Trust = Trusted
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(c.Authority["run.sh"]); got != "echo old" {
+		t.Errorf("authority of run.sh is %q", got)
+	}
+	w.write(script, "echo new")
+	dir := t.TempDir()
+	args, err := c.Place(c.Hooks[0].Command, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(args[1]); string(data) != "echo old" || args[0] != "sh" || args[2] != "later.sh" || args[3] != "-x" {
+		t.Errorf("got %q with %q", args, data)
+	}
+	if os.Remove(script) != nil || os.Symlink("/bin/true", script) != nil {
+		t.Fatal("no link")
+	}
+	if args, err := c.Place(c.Hooks[0].Command, dir); err != nil || !strings.HasPrefix(args[1], dir) {
+		t.Errorf("a link in its place: %q, %v", args, err)
+	}
+	w.write(filepath.Join(w.project, "later.sh"), "echo late")
+	if args, err := c.Place(c.Hooks[0].Command, dir); err == nil {
+		t.Errorf("a file that appeared is run: %q", args)
+	}
+}
+
+// A file that a command names and that leads out of the project is no program of
+// the project's.
+func TestProgramsOutsideTheProject(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Symlink("/bin/sh", filepath.Join(w.project, "shell")); err != nil {
+		t.Fatal(err)
+	}
+	w.user("[hooks.x]\nevent = 'session_start'\ncommand = ['/bin/sh', 'shell']\n")
+	c, err := Load(w.src)
+	if err != nil || len(c.Hooks) != 1 || len(c.Authority) != 0 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
