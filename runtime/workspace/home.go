@@ -550,7 +550,7 @@ func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []strin
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pw.CloseWithError(sandbox.Pack(ctx, sb, h.base.Dir, names, pw))
+		pw.CloseWithError(sandbox.Pack(ctx, sb, h.base.Dir, names, pw, zstandard()))
 	}()
 	err := func() error {
 		for tr := tar.NewReader(pr); ; {

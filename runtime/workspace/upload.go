@@ -28,7 +28,7 @@ func (p *Plan) Upload(ctx context.Context, sb sandbox.Sandbox, dir string, keep 
 		defer close(done)
 		pw.CloseWithError(p.write(pw, keep, progress))
 	}()
-	err := sandbox.Unpack(ctx, sb, dir, pr)
+	err := sandbox.Unpack(ctx, sb, dir, pr, zstandard())
 	pr.CloseWithError(fmt.Errorf("the upload has ended"))
 	<-done
 	return err

@@ -289,9 +289,9 @@ func mutants() map[string]mutant {
 			w.Write(b.Bytes()[:b.Len()-1])
 			return err
 		}},
-		"C243": onScript("tar -xpozf", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
+		"C243": onScript("tar -xpof", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
 			exit, err := sb.Exec(ctx, cmd)
-			sb.Exec(ctx, sandbox.Cmd{Args: []string{"chmod", "-R", "a-x", cmd.Args[len(cmd.Args)-1] + "/run"}})
+			sb.Exec(ctx, sandbox.Cmd{Args: []string{"chmod", "-R", "a-x", cmd.Args[len(cmd.Args)-2] + "/run"}})
 			return exit, err
 		}),
 		"C253": onScript("--no-unquote", func(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
