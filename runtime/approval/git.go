@@ -39,8 +39,11 @@ func (c *command) git(args []word) {
 		case a.text == "--version", a.text == "--help", a.text == "--html-path", a.text == "--exec-path":
 			c.find(T0, "looks")
 			return
-		case strings.HasPrefix(a.text, "-"):
+		case slices.Contains([]string{"-p", "--paginate", "-P", "--no-pager", "--no-replace-objects", "--no-optional-locks", "--no-lazy-fetch", "--no-advice", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs"}, a.text):
 			continue
+		case strings.HasPrefix(a.text, "-"):
+			c.find(TX, "does not say what git does") // the option may take the word that looks like the verb
+			return
 		}
 		break
 	}
@@ -117,7 +120,7 @@ func (c *command) git(args []word) {
 		looks()
 	case "branch", "tag":
 		listing := []string{"-a", "-r", "-v", "-vv", "--list", "-l", "--all", "--remotes", "--verbose", "--show-current", "--contains", "--merged", "--no-merged", "--sort", "--format", "--points-at", "-n", "--no-color", "--color", "--column"}
-		if len(rest) == 0 || all != nil && o.only(append(listing, "-n1")...) && (len(o.operands) == 0 || has("--list", "-l", "--contains", "--merged", "--no-merged", "--points-at", "--sort", "--format")) {
+		if len(rest) == 0 || all != nil && o.only(append(listing, "-n1")...) && (len(o.operands) == 0 || has("--list", "-l", "--contains", "--merged", "--no-merged", "--points-at")) {
 			looks()
 			return
 		}
@@ -142,6 +145,16 @@ func (c *command) git(args []word) {
 			return
 		}
 		c.find(T3, "changes the repository, or runs what its configuration says")
+		if i := slices.IndexFunc(rest, func(w word) bool { return w.static && (w.text == "foreach" || w.text == "run") }); i >= 0 && (verb == "submodule" || verb == "bisect") {
+			c.spoken(after(rest[i+1:], nil))
+		}
+	case "lfs", "annex", "subtree", "flow", "review", "publish", "imap-send", "town", "machete", "pr", "sync", "cinnabar", "cvsexportcommit", "codecommit":
+		if slices.Contains([]string{"pull", "fetch", "ls-files", "env", "status", "track", "untrack", "checkout", "install", "init", "add", "merge", "split", "version"}, first) && verb != "pr" && verb != "imap-send" {
+			c.find(T3, "runs hooks or programs, and changes the repository")
+			return
+		}
+		c.sends = true
+		c.find(T4, "leaves this machine")
 	case "config":
 		if all != nil && (has("--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin") || first == "get" || first == "list") && !flaggedShort(rest, "-f") && !shortened(rest, []string{"--file", "--blob", "--unset", "--unset-all", "--replace-all", "--remove-section", "--rename-section", "--edit"}, "--re") && !has("--unset", "--add", "--replace-all", "--edit", "-e") {
 			looks()
@@ -195,6 +208,11 @@ func (c *command) git(args []word) {
 		c.find(T4, "leaves this machine")
 	case "commit", "merge", "rebase", "cherry-pick", "revert", "am", "apply", "init", "hook", "maintenance", "difftool", "mergetool", "instaweb", "gui", "citool":
 		c.find(T3, "runs hooks or programs, and changes the repository")
+		if verb == "rebase" {
+			for _, w := range split(rest, "-x", "--exec").values("-x", "--exec") {
+				c.text2(w)
+			}
+		}
 	default:
 		c.find(T3, "may be an alias for anything")
 	}

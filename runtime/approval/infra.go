@@ -214,10 +214,19 @@ func (c *command) terraform(args []word, grunt bool) {
 	case "version":
 		c.find(T0, "looks")
 	case "fmt":
-		if flagged(args, "-check") || flagged(args, "-write") && !flagged(args, "-write=true") {
+		if slices.ContainsFunc(args, func(w word) bool {
+			return slices.Contains([]string{"-check", "--check", "-check=true", "-write=false", "--write=false"}, w.text)
+		}) &&
+			!slices.ContainsFunc(args, func(w word) bool {
+				return strings.HasPrefix(strings.TrimLeft(w.text, "-"), "check=") && w.text != "-check=true" || strings.HasPrefix(strings.TrimLeft(w.text, "-"), "write") && !strings.HasSuffix(w.text, "=false")
+			}) {
+			for _, w := range words[1:] {
+				c.read(literal(w))
+			}
 			c.find(T0, "looks")
 			return
 		}
+		c.followed()
 		if flagged(args, "-chdir", "--chdir") {
 			c.find(T3, "formats files elsewhere", machine)
 		}
@@ -253,7 +262,7 @@ func (c *command) terraform(args []word, grunt bool) {
 			c.find(T4, "changes shared state")
 		}
 	case "validate", "plan", "init", "get", "graph", "providers", "show", "test", "console", "modules", "metadata":
-		if verb == "plan" && flagged(args, "-destroy", "-refresh-only") || verb == "init" && flagged(args, "-migrate-state", "-force-copy") {
+		if verb == "plan" && flagged(args, "-destroy", "-refresh-only") || verb == "init" && flagged(args, "-migrate-state", "-force-copy", "--migrate-state", "--force-copy") {
 			if verb == "init" {
 				c.find(T4, "moves shared state")
 				return
@@ -309,6 +318,32 @@ func (c *command) kubectl(args []word) {
 	}
 	if flagged(args, "-s", "--server", "--token", "--as", "--as-uid", "--as-group", "--username", "--password", "--insecure-skip-tls-verify", "--tls-server-name", "--certificate-authority", "--client-key", "--client-certificate") {
 		c.find(T4, "talks to another cluster or as somebody else")
+	}
+	o := split(args, append(slices.Clone(valued), "--from-file", "--from-env-file", "--cert", "--key")...)
+	for _, w := range o.values("-o", "--output", "--template") {
+		// A template may be in a file.
+		if _, name, is := strings.Cut(w.text, "-file="); is {
+			c.read(literal(name))
+		}
+	}
+	for _, w := range o.values("--template") {
+		if w.static && !strings.Contains(w.text, "{") {
+			c.read(w)
+		}
+	}
+	for _, w := range append(o.values("-f", "--filename"), o.values("--from-file", "--from-env-file", "--cert", "--key")...) {
+		if _, name, is := strings.Cut(w.text, "="); is {
+			w.text = name
+		}
+		for name := range strings.SplitSeq(w.text, ",") {
+			if w.text = name; name != "" && at(words, 0) != "logs" && at(words, 0) != "options" {
+				c.read(w)
+			}
+		}
+		c.followed()
+	}
+	if flagged(args, "-k", "--kustomize") || len(o.values("-k", "--kustomize")) > 0 || at(words, 0) != "logs" && slices.ContainsFunc(o.values("-f", "--filename"), func(w word) bool { return strings.Contains(w.text, "://") }) {
+		c.find(T3n, "may fetch what it reads")
 	}
 	verb, sub := at(words, 0), at(words, 1)
 	secret := func() bool {
@@ -426,8 +461,12 @@ func (c *command) helm(args []word) {
 	verb, sub := at(words, 0), at(words, 1)
 	switch verb {
 	case "", "version", "env", "lint", "completion":
+		if verb == "lint" {
+			c.followed()
+		}
 		c.find(T0, "looks")
 	case "template":
+		c.followed() // links in a chart are read
 		if flagged(args, "--validate", "--repo") || strings.Contains(strings.Join(words, " "), "oci:") {
 			c.find(T3n, "reads the network")
 			return
@@ -449,6 +488,11 @@ func (c *command) helm(args []word) {
 	case "install", "upgrade", "rollback", "uninstall", "delete", "push", "test", "registry":
 		c.find(T4, "acts on a cluster")
 	default:
+		if slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains([]string{"push", "cm-push", "delete", "upload", "upgrade", "rollback", "apply", "sync"}, w)
+		}) {
+			c.find(T4, "publishes, or acts on a cluster")
+		}
 		c.find(T3, "runs a plug-in")
 	}
 }
@@ -459,7 +503,7 @@ func (c *command) aws(args []word) {
 		c.find(TX, "does not say what aws does")
 		return
 	}
-	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") || shortened(args, []string{"--endpoint-url", "--no-verify-ssl"}, "--no") {
+	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") || shortened(args, []string{"--endpoint-url", "--no-verify-ssl", "--ca-bundle"}, "--no") {
 		c.find(T4, "talks to another service than AWS")
 		return
 	}
@@ -480,7 +524,8 @@ func (c *command) aws(args []word) {
 	case slices.Contains([]string{"secretsmanager get-secret-value", "secretsmanager batch-get-secret-value", "ssm get-parameter", "ssm get-parameters", "ssm get-parameters-by-path", "ssm get-parameter-history", "sts get-session-token", "sts get-federation-token",
 		"ecr get-login-password", "ecr get-authorization-token", "ecr-public get-login-password", "ecr-public get-authorization-token", "eks get-token", "codeartifact get-authorization-token", "ec2 get-password-data", "lightsail get-instance-access-details", "iam get-credential-report",
 		"cognito-identity get-credentials-for-identity", "cognito-identity get-open-id-token", "sso get-role-credentials", "configure get", "configure export-credentials", "redshift get-cluster-credentials", "rds generate-db-auth-token", "kms decrypt", "lambda get-function", "lambda get-function-configuration",
-		"lambda list-functions", "ecs describe-task-definition", "ec2 describe-instance-attribute", "ec2 describe-launch-template-versions", "apprunner describe-service", "codebuild batch-get-projects", "appconfig get-configuration", "apigateway get-api-keys", "apigateway get-api-key", "iot describe-endpoint", "s3api get-object", "dynamodb get-item", "workspaces get-account"}, key):
+		"lambda list-functions", "ecs describe-task-definition", "ec2 describe-instance-attribute", "ec2 describe-launch-template-versions", "apprunner describe-service", "codebuild batch-get-projects", "appconfig get-configuration", "apigateway get-api-keys", "apigateway get-api-key", "iot describe-endpoint", "s3api get-object", "dynamodb get-item", "lambda list-versions-by-function", "cognito-idp describe-user-pool-client", "cognito-idp describe-identity-provider", "ec2 describe-vpn-connections", "appsync list-api-keys", "ivs get-stream-key",
+		"glue get-connection", "glue get-connections", "batch describe-job-definitions", "batch describe-jobs", "elasticbeanstalk describe-configuration-settings", "amplify get-app", "amplify list-apps", "amplify get-branch", "amplify list-branches", "ecs describe-tasks", "kinesis get-records", "sts get-web-identity-token", "workspaces get-account"}, key):
 		c.secrets = true
 		c.find(T1s, "returns secrets or data of an account", store)
 	case service == "configure", service == "sso", service == "s3", service == "login":
@@ -548,7 +593,7 @@ func (c *command) az(args []word) {
 	verb := ""
 	for i, w := range words {
 		// The verb is the last word before the options; a value may look like one.
-		if j := slices.IndexFunc(args, func(a word) bool { return a.text == w }); i > 0 && j > 0 && strings.HasPrefix(args[j-1].text, "-") && len(words[:i]) > 1 {
+		if j := slices.IndexFunc(args, func(a word) bool { return a.text == w }); i > 0 && j > 0 && strings.HasPrefix(args[j-1].text, "-") && (len(words[:i]) > 1 || !slices.Contains(bare, args[j-1].text) || args[j-1].text == "-n") {
 			break
 		}
 		verb = w
@@ -556,7 +601,7 @@ func (c *command) az(args []word) {
 	switch {
 	case len(words) == 0 || words[0] == "version":
 		c.find(T0, "looks")
-	case strings.Contains(all, " get-access-token ") || strings.Contains(all, " secret ") || strings.Contains(all, " keys ") || strings.Contains(all, "list-keys") || strings.Contains(all, "credential") || strings.Contains(all, "connection-string") || strings.Contains(all, "get-credentials"):
+	case strings.Contains(all, " get-access-token ") || strings.Contains(all, " secret ") || strings.Contains(all, " keys ") || strings.Contains(all, "list-keys") || strings.Contains(all, "credential") || strings.Contains(all, "connection-string") || strings.Contains(all, "appsettings") || strings.Contains(all, " secrets ") || strings.Contains(all, "-key ") || strings.Contains(all, "-keys ") || strings.Contains(all, "publishing") || strings.Contains(all, "get-credentials"):
 		c.secrets = true
 		c.find(T1s, "returns secrets of an account", store)
 		if verb != "show" && verb != "list" && verb != "get-access-token" {
@@ -576,9 +621,9 @@ func (c *command) docker(name string, args []word) {
 		return
 	}
 	i := 0
-	for ; i < len(args) && args[i].static && strings.HasPrefix(args[i].text, "-"); i++ {
+	for ; i < len(args) && args[i].static && (args[i].text != at(words, 0) || i > 0 && slices.Contains([]string{"-l", "--log-level", "--config", "--tlscacert", "--tlscert", "--tlskey"}, args[i-1].text)); i++ {
 		if text := args[i].text; text == "-H" || strings.HasPrefix(text, "-H") || strings.HasPrefix(text, "--host") || text == "-c" || strings.HasPrefix(text, "--context") || text == "--url" || text == "--remote" || text == "-r" {
-			if name != "docker-compose" {
+			if name != "docker-compose" || !strings.HasPrefix(text, "-r") {
 				c.find(T4, "talks to another machine")
 				return
 			}
@@ -621,7 +666,7 @@ func (c *command) forge(name string, args []word) {
 	switch {
 	case !ok:
 		c.find(TX, "does not say what it does")
-	case at(words, 0) == "auth" && verb == "token" || flagged(args, "--show-token"):
+	case at(words, 0) == "auth" && verb == "token" || flagged(args, "--show-token") || at(words, 0) == "auth" && split(args).has("-t"):
 		c.secrets = true
 		c.find(T1s, "shows a token", store)
 	case at(words, 0) == "auth" && verb == "status", at(words, 0) == "status":
@@ -632,6 +677,10 @@ func (c *command) forge(name string, args []word) {
 			read = read && w.static && strings.EqualFold(w.text, "GET")
 		}
 		if read {
+			if strings.Contains(joined(args), "variables") || strings.Contains(joined(args), "token") || strings.Contains(joined(args), "secrets") {
+				c.secrets = true
+				c.find(T1s, "may show secrets", store)
+			}
 			c.find(T1, "reads")
 			return
 		}

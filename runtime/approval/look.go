@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (c *command) look(name string, args []word) {
 		for _, w := range o.values("-f", "--file") {
 			c.read(w)
 		}
-		if o.has("-s", "--set") || o.hidden && len(args) == 1 {
+		if o.has("-s", "--set") || o.hidden && len(args) == 1 || slices.ContainsFunc(args, func(w word) bool { return w.many }) {
 			c.find(T3, "changes the clock", machine)
 			return
 		}
@@ -139,11 +140,11 @@ func (c *command) look(name string, args []word) {
 			}
 			c.find(T2, "edits files")
 		}
-		for i, w := range o.operands {
-			if i > 0 || strings.Contains(w.text, "/") {
+		for i, w := range append(slices.Clone(o.operands), known.values("--expression")...) {
+			if i > 0 || strings.Contains(w.text, "/") || !c.in.unknown && w.static && Secret(c.Home, "/"+w.text) {
 				c.read(w)
 			}
-			if w.static && (strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst") || strings.Contains(w.text, "system")) {
+			if w.static && (jqMore.MatchString(w.text) || strings.Contains(w.text, "eval") || strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst") || strings.Contains(w.text, "system")) {
 				c.find(T1s, "may read more than the file")
 			}
 		}
@@ -215,11 +216,21 @@ func (c *command) look(name string, args []word) {
 			o.operands = nil
 		}
 		c.readAll(o)
+	case "mdcat":
+		c.find(T3n, "may fetch what the file names")
+		c.readAll(known)
+	case "strings":
+		for _, w := range known.operands {
+			if file, is := strings.CutPrefix(w.text, "@"); is {
+				c.read(literal(file))
+			}
+		}
+		c.readAll(known)
 	case "diff", "colordiff":
 		for _, w := range split(args, "--from-file", "--to-file", "-X", "--exclude-from").values("--from-file", "--to-file", "-X", "--exclude-from") {
 			c.read(w)
 		}
-		if o := split(args); o.has("-r", "--recursive") {
+		if o := split(args); o.has("-r", "--recursive") || slices.ContainsFunc(o.operands, func(w word) bool { return path.Ext(w.text) == "" }) {
 			c.followed()
 		}
 		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
@@ -282,6 +293,13 @@ func (c *command) sed(args []word) {
 	}
 	if o.has("-f", "--file", "--follow-symlinks") || o.hidden && len(scripts) == 0 || abbreviated(o, "--in-place", "--file", "--expression") {
 		c.find(T3, "runs a program text that was not read")
+	}
+	for _, w := range args {
+		// The copy of the file that "-i" takes has a name made of what is joined to it.
+		name, value, _ := strings.Cut(w.text, "i")
+		if w.static && (strings.HasPrefix(w.text, "--in-") || len(name) > 0 && name[0] == '-' && strings.Trim(name[1:], "nrEszu") == "") && strings.ContainsAny(value, "/*") {
+			c.find(T3, "keeps a copy in a file of another name", machine)
+		}
 	}
 	edits := false
 	for name := range o.given {

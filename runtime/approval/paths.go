@@ -3,6 +3,7 @@ package approval
 import (
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,7 @@ type word struct {
 	static bool // text is exact, apart from file name patterns
 	glob   bool // text holds a file name pattern
 	input  bool // the output of a process, as a file
+	many   bool // not in quotes, and may become several words
 }
 
 func literal(text string) word { return word{text: text, static: true} }
@@ -70,7 +72,7 @@ func (c *command) real(name string, pattern bool) []string {
 		for last > 1 && !strings.ContainsAny(parts[last-1], "*?[") {
 			last--
 		}
-		matches, _ := filepath.Glob(strings.Join(parts[:last], "/"))
+		matches, _ := filepath.Glob(brackets.ReplaceAllString(strings.Join(parts[:last], "/"), "?"))
 		for _, m := range matches[:min(len(matches), 1000)] {
 			plain := path.Join(m, path.Join(parts[last:]...))
 			if r := c.physical(strings.Join(append([]string{m}, parts[last:]...), "/")); r != plain {
@@ -158,6 +160,8 @@ func (c *command) written(w word) {
 			c.find(T3, "writes outside the workspace", machine)
 		case Sensitive(c.Workspace, name):
 			c.find(T3, "writes a file that runs programs later")
+		case c.Place.Host && strings.Contains(strings.TrimPrefix(name, path.Clean(c.Workspace)), "/-"):
+			c.find(T3, "makes a file whose name programs take for an option")
 		default:
 			c.find(T2, "changes the workspace")
 		}
@@ -251,14 +255,17 @@ func public(name string) bool {
 		"/proc/self/mounts", "/proc/filesystems", "/proc/stat", "/etc/os-release", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/group", "/etc/services", "/etc/protocols", "/etc/debian_version", "/etc/alpine-release", "/etc/timezone", "/etc/localtime"}, name)
 }
 
+// brackets matches a set of characters in a pattern.
+var brackets = regexp.MustCompile(`\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]`)
+
 // mayBeSecret reports whether a pattern can mean a file of credentials by its
 // letters; one that is all wildcards means everything and nothing.
 func mayBeSecret(pattern string) bool {
-	base := path.Base(pattern)
+	base := path.Base(brackets.ReplaceAllString(pattern, "?")) // shells and Go differ in what may stand in them
 	if strings.Trim(base, "*?") == "" {
 		return false
 	}
-	for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", ".pypirc", ".git-credentials", "id_rsa", "id_ed25519", "credentials", "kubeconfig", "terraform.tfstate", "server.pem", "server.key", "key.p12", "cert.pfx"} {
+	for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", ".pypirc", ".git-credentials", "id_rsa", "id_ed25519", "credentials", "kubeconfig", "terraform.tfstate", "server.pem", "server.key", "prod.key", "deploy_rsa.key", "key.p12", "cert.pfx"} {
 		if ok, err := path.Match(strings.ToLower(base), name); ok || err != nil {
 			return true
 		}

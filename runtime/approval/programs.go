@@ -41,6 +41,10 @@ func (c *command) call(x *syntax.CallExpr) {
 	if len(x.Assigns) == 0 {
 		c.plain = texts(words)
 	}
+	if len(words) > 0 && words[0].static && (words[0].text == "test" || words[0].text == "[") {
+		c.tests(x.Args[1:])
+	}
+	c.direct = true
 	c.run(words)
 	c.plain = nil
 }
@@ -68,6 +72,8 @@ func (c *command) run(words []word) {
 		return
 	}
 	defer func() { c.depth-- }()
+	direct := c.direct
+	c.direct = false
 	c.note(words)
 	if len(words) == 0 {
 		c.find(T0, "looks")
@@ -94,16 +100,30 @@ func (c *command) run(words []word) {
 			return
 		}
 		name = path.Base(name)
-	} else if c.funcs[name] {
+	} else if c.funcs[name] && direct {
 		return // judged where it was declared
 	}
+	c.dashed(args)
 	for _, w := range args {
-		if w.static && credentialsOfMachine(w.text) && network(name) {
+		if credentialsOfMachine(w.text) && network(name) {
 			c.find(T5, "asks for the credentials of the machine")
 			return
 		}
 	}
 	c.program(name, args)
+}
+
+// dashed judges patterns that may stand for a file whose name is an option.
+func (c *command) dashed(args []word) {
+	for _, w := range args {
+		if w.static && w.text == "--" {
+			return
+		}
+		if w.glob && strings.ContainsAny(w.text[:min(1, len(w.text))], "*?[-") && c.Dashed != nil && c.Dashed() {
+			c.find(T3, "may take the name of a file for an option")
+			return
+		}
+	}
 }
 
 // note keeps the words of a command for rules.
@@ -277,10 +297,34 @@ func (c *command) program(name string, args []word) {
 		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
 		"hash", "dirs", "suspend", "caller", "fc", "history", "bind", "if", "then", "else", "fi", "do", "done", "!":
 		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
-			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e")
+			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") || strings.HasPrefix(w.text, "-E")
 		}) {
 			c.secrets = true
 			c.find(T1s, "shows the environment of processes")
+			return
+		}
+		switch {
+		case name == "jobs" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x") }):
+			c.find(TX, "runs a program in a way that cannot be read")
+			c.run(after(args, nil))
+			return
+		case name == "wait":
+			for _, w := range split(args, "-p").values("-p") {
+				c.variableOf(w)
+			}
+		case name == "arch" && len(args) > 0:
+			c.find(T3, "may run a program")
+			c.run(after(args, nil))
+			return
+		case name == "lsof" && split(args, "-D").has("-D"):
+			c.find(T3, "may write a file")
+			return
+		case name == "getent" && len(args) > 0 && (!args[0].static || !slices.Contains([]string{"passwd", "group", "services", "protocols", "networks", "rpc", "shells"}, args[0].text)):
+			if args[0].text == "shadow" || args[0].text == "gshadow" || !args[0].static {
+				c.secrets = true
+				c.find(T1s, "reads credentials")
+			}
+			c.find(T3n, "talks to the network")
 			return
 		}
 		if name == "hash" && len(args) > 0 && !split(args).only("-r", "-l", "-t") {
@@ -315,6 +359,9 @@ func (c *command) program(name string, args []word) {
 		}
 		for _, w := range split(args, "-d", "-n", "-N", "-p", "-t", "-u", "-i", "-O", "-s", "-c", "-C").operands {
 			c.variableOf(w)
+			if name == "unset" {
+				delete(c.funcs, w.text)
+			}
 		}
 		c.find(T0, "looks")
 	case "set", "shopt":
@@ -349,6 +396,9 @@ func (c *command) program(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "let":
+		if texts(args) == nil && len(args) > 0 {
+			c.find(TX, "takes text that is not known for a number, which may run it")
+		}
 		c.find(T0, "looks")
 	case "alias":
 		for _, w := range args {
@@ -375,7 +425,13 @@ func (c *command) program(name string, args []word) {
 			c.secrets = true
 			c.find(T1s, "shows the environment")
 		}
-	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "mksh", "yash":
+	case "fish", "csh", "tcsh", "nu", "elvish", "xonsh":
+		if len(args) == 1 && args[0].static && args[0].text == "--version" {
+			c.find(T0, "looks")
+			return
+		}
+		c.find(TX, "runs text in a language that is not read")
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "yash":
 		c.shell(args)
 	case "command":
 		rest := after(args, nil)
@@ -465,6 +521,10 @@ func (c *command) program(name string, args []word) {
 			c.find(T3, "starts a shell")
 		}
 	case "busybox", "toybox":
+		if len(args) > 0 && args[0].static && strings.HasPrefix(args[0].text, "-") && args[0].text != "--list" && args[0].text != "--help" {
+			c.find(T3, "makes programs", machine)
+			return
+		}
 		if len(args) == 0 || args[0].static && strings.HasPrefix(args[0].text, "-") {
 			c.find(T0, "looks")
 			return
@@ -491,7 +551,9 @@ func (c *command) program(name string, args []word) {
 		}
 	case "mkdir", "touch", "mktemp", "mkfifo", "chmod", "chattr", "setfacl":
 		c.create(name, args)
-	case "cp", "mv", "ln", "install", "rename":
+	case "rename", "prename", "file-rename":
+		c.find(T3, "may run what it is given as a program")
+	case "cp", "mv", "ln", "install":
 		c.copy(name, args)
 	case "dd":
 		for _, w := range args {
@@ -627,6 +689,16 @@ func after(args []word, valued []string) []word {
 			return args[i+1:]
 		case slices.Contains(valued, a.text):
 			i++
+		case len(a.text) > 2 && a.text[1] != '-':
+			// Letters may be joined; the first with a value takes the rest, or the next word.
+			for k := 1; k < len(a.text); k++ {
+				if slices.Contains(valued, "-"+a.text[k:k+1]) {
+					if k == len(a.text)-1 {
+						i++
+					}
+					break
+				}
+			}
 		case strings.HasPrefix(a.text, "--") && slices.ContainsFunc(valued, func(v string) bool { return strings.HasPrefix(v, a.text) }):
 			return append([]word{{}}, args[i:]...) // short for one of them: where the program begins is not sure
 		}
@@ -681,6 +753,8 @@ func (c *command) environment(args []word) bool {
 
 // shell judges a shell that is started.
 func (c *command) shell(args []word) {
+	c = c.child()
+	c.funcs = map[string]bool{} // it knows none of them
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
@@ -704,7 +778,10 @@ func (c *command) shell(args []word) {
 		case len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+'):
 			if strings.Contains(a.text, "c") {
 				// Further options may stand before the text.
-				for i++; i < len(args) && args[i].static && strings.HasPrefix(args[i].text, "-"); i++ {
+				valued := func(s string) bool { return strings.HasSuffix(s, "o") || strings.HasSuffix(s, "O") }
+				skip := valued(a.text)
+				for i++; i < len(args) && args[i].static && (skip || strings.HasPrefix(args[i].text, "-") || strings.HasPrefix(args[i].text, "+")); i++ {
+					skip = !skip && valued(args[i].text)
 				}
 				if i < len(args) {
 					c.text2(args[i])
@@ -714,6 +791,9 @@ func (c *command) shell(args []word) {
 			if strings.Contains(a.text, "s") {
 				c.fed()
 				return
+			}
+			if strings.HasSuffix(a.text, "o") || strings.HasSuffix(a.text, "O") {
+				i++
 			}
 		case a.text == "-", a.text == "/dev/stdin":
 			c.fed()
@@ -754,7 +834,7 @@ func (c *command) source(args []word) {
 
 func (c *command) trap(args []word) {
 	o := split(args)
-	if o.has("-l", "-p") || len(o.operands) < 2 {
+	if len(o.operands) < 2 || args[0].static && (args[0].text == "-l" || args[0].text == "-p") {
 		c.find(T0, "looks")
 		return
 	}
@@ -849,6 +929,9 @@ func (c *command) findFiles(args []word) {
 				c.find(T3, "may do more than look")
 				continue
 			}
+			if a.many {
+				c.find(T3, "may do more than look")
+			}
 			continue // the value of a test; an option would stand first
 		}
 		switch a.text {
@@ -910,6 +993,9 @@ func (c *command) perFile(words []word, anywhere bool) {
 	if len(found) > 0 && words[0].text != "echo" && words[0].text != "printf" {
 		c.followed()
 	}
+	if c.Dashed != nil && c.Dashed() && !slices.ContainsFunc(words, func(w word) bool { return w.static && w.text == "--" }) {
+		c.find(T3, "may take the name of a file for an option")
+	}
 	for _, f := range found {
 		if f.Tier == T1s && !anywhere && f.Reason == "reads a file whose name is not known" {
 			f.Tier, f.Reason = T0, "looks"
@@ -940,6 +1026,9 @@ func (c *command) create(name string, args []word) {
 		c.find(T0, "makes a temporary file")
 		return
 	}
+	if name == "setfacl" && (shortened(args, []string{"--restore", "--set-file", "--modify-file", "--remove-file"}, "--set") || o.has("-M", "-X")) {
+		c.find(T3, "changes files of names that are not known", machine)
+	}
 	for _, w := range operands {
 		c.written(w)
 	}
@@ -960,7 +1049,7 @@ func (c *command) copy(name string, args []word) {
 	}
 	for _, w := range from {
 		switch name {
-		case "mv", "rename":
+		case "mv":
 			at, known := c.places(w)
 			if !known {
 				c.find(T3, "moves a file whose name is not known", machine)
@@ -1060,6 +1149,9 @@ func (c *command) system(name string, args []word) {
 			return
 		}
 	case "journalctl", "dmesg":
+		if name == "dmesg" && split(args).has("-n", "-E", "-D", "-C", "-c") {
+			break
+		}
 		if split(args, "-u", "-n", "-S", "-U", "-o", "-p", "-t", "-g", "-b", "--since", "--until", "--unit", "--lines", "--output").only("-u", "-n", "-S", "-U", "-o", "-p", "-t", "-g", "-b", "-x", "-e", "-f", "-r", "-k", "-T", "-H", "-l", "-a",
 			"--since", "--until", "--unit", "--lines", "--output", "--no-pager", "--boot", "--follow", "--reverse", "--utc", "--human") {
 			c.find(T0, "looks")
@@ -1146,6 +1238,9 @@ func (c *command) archive(name string, args []word) {
 			c.find(T3, "may run a program")
 			return
 		}
+		if !o.has("-y") {
+			c.followed()
+		}
 		for i, w := range o.operands {
 			if i == 0 {
 				c.written(w)
@@ -1169,6 +1264,9 @@ func (c *command) archive(name string, args []word) {
 			c.read(w)
 			if name != "iconv" && !o.has("-c", "--stdout", "-t", "--test", "-l", "--list") {
 				c.written(w)
+				if w.static && !w.glob {
+					c.written(literal(strings.TrimSuffix(w.text, path.Ext(w.text)))) // what is unpacked
+				}
 			}
 		}
 		c.find(T0, "looks")
@@ -1181,6 +1279,9 @@ func (c *command) archive(name string, args []word) {
 		}
 		for _, w := range o.operands {
 			c.written(w)
+			if name == "split" && strings.HasPrefix(path.Base(w.text), ".") {
+				c.find(T3, "may write a file that runs programs later")
+			}
 		}
 		c.find(T2, "changes the workspace")
 		return
@@ -1189,7 +1290,7 @@ func (c *command) archive(name string, args []word) {
 }
 
 func (c *command) tar(args []word) {
-	lists, file, hidden, acts := false, word{}, false, false
+	lists, file, hidden, acts, packs, unpacks := false, word{}, false, false, false, false
 	var operands []word
 	for i, a := range args {
 		if !a.static {
@@ -1205,8 +1306,10 @@ func (c *command) tar(args []word) {
 				lists = true
 			case "--file":
 				file = literal(value)
-			case "--create", "--extract", "--get", "--append", "--update", "--delete":
-				acts = true
+			case "--create":
+				acts, packs = true, true
+			case "--extract", "--get", "--append", "--update", "--delete":
+				acts, unpacks = true, true
 			case "--gzip", "--verbose", "--bzip2", "--xz", "--zstd", "--exclude", "--strip-components", "--wildcards", "--auto-compress", "--numeric-owner", "--no-unquote", "--null":
 			default:
 				c.find(T3, "may run a program")
@@ -1224,8 +1327,12 @@ func (c *command) tar(args []word) {
 			switch f {
 			case 't':
 				lists = true
-			case 'c', 'x', 'r', 'u', 'A':
-				acts = true
+			case 'c':
+				acts, packs = true, true
+			case 'x', 'r', 'u', 'A':
+				acts, unpacks = true, true
+			case 'h':
+				c.followed()
 			case 'f':
 				if rest := flags[k+1:]; strings.HasPrefix(a.text, "-") && rest != "" {
 					file = literal(rest)
@@ -1236,7 +1343,7 @@ func (c *command) tar(args []word) {
 				if flags[k+1:] != "" {
 					c.find(T3, "reads or writes elsewhere", machine)
 				}
-			case 'z', 'j', 'J', 'Z', 'a', 'v', 'h', 'p', 'P', 'k', 'm', 'o', 'O', 'w', 'S', 'W', '-':
+			case 'z', 'j', 'J', 'Z', 'a', 'v', 'p', 'P', 'k', 'm', 'o', 'O', 'w', 'S', 'W', '-':
 			default:
 				c.find(T3, "may run a program")
 			}
@@ -1252,7 +1359,7 @@ func (c *command) tar(args []word) {
 	switch {
 	case lists && !acts && !hidden:
 		c.find(T0, "looks")
-	case acts && !hidden && file.static && strings.Contains(joined(args), "c"):
+	case packs && !unpacks && !hidden && file.static:
 		if file.text != "-" {
 			c.written(file)
 		}
@@ -1262,9 +1369,6 @@ func (c *command) tar(args []word) {
 			}
 		}
 		c.find(T2, "packs")
-		if strings.ContainsAny(flagsOf(args), "x") {
-			c.find(T3, "writes files of names that are not known", machine)
-		}
 	default:
 		for _, w := range operands {
 			c.read(w)
@@ -1279,14 +1383,6 @@ func joined(args []word) string {
 		b.WriteString(a.text + " ")
 	}
 	return b.String()
-}
-
-// flagsOf are the letters of the first word, which tar takes as options.
-func flagsOf(args []word) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return strings.TrimLeft(args[0].text, "-")
 }
 
 func (c *command) rsync(args []word) {
@@ -1348,12 +1444,13 @@ func (c *command) golang(args []word) {
 	if len(args) > 0 && args[0].static {
 		verb = args[0].text
 	}
-	rest := joined(args)
 	switch verb {
 	case "version", "help", "doc":
 		c.find(T0, "looks")
 	case "env":
-		if strings.Contains(rest, "-w ") || strings.Contains(rest, "-u ") || split(args).hidden {
+		if slices.ContainsFunc(args, func(w word) bool {
+			return !w.static || strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"-json", "-changed"}, w.text)
+		}) {
 			c.find(T3, "changes the settings of go", machine)
 			return
 		}
@@ -1378,9 +1475,18 @@ func (c *command) golang(args []word) {
 	}
 }
 
+// versions are the options by which programs say their version, and nothing in the
+// project is loaded. Others read a script from their input with the same letter.
+var versions = map[string]string{
+	"python": "-V --version", "python2": "-V --version", "python3": "-V --version", "pypy": "--version", "pypy3": "--version", "node": "-v --version", "nodejs": "-v --version", "deno": "-V --version", "ruby": "-v --version", "perl": "-v --version",
+	"php": "-v --version", "lua": "-v", "luajit": "-v", "Rscript": "--version", "julia": "-v --version", "java": "--version -version", "pwsh": "--version", "elixir": "--version", "make": "-v --version", "gmake": "-v --version", "cmake": "--version",
+	"vim": "--version", "nvim": "--version", "emacs": "--version", "nano": "--version", "less": "-V --version", "man": "--version", "tmux": "-V", "pip": "--version -V", "pip3": "--version -V", "pipx": "--version", "uv": "--version -V", "gem": "--version", "just": "--version",
+	"direnv": "version --version", "nix": "--version", "bc": "-v --version", "dc": "-V --version", "m4": "--version", "expect": "-v", "ghci": "--version",
+}
+
 // code judges programs that run what they are given.
 func (c *command) code(name string, args []word) {
-	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "-V", "-v", "--help", "version"}, args[0].text) && !slices.Contains([]string{"make", "just", "task", "rake", "npm", "mvn", "gradle"}, name) {
+	if len(args) == 1 && args[0].static && slices.Contains(strings.Fields(versions[name]), args[0].text) {
 		c.find(T0, "looks")
 		return
 	}

@@ -28,6 +28,10 @@ type Context struct {
 	// machine is this computer; nil is never.
 	LinksOut func() bool
 
+	// Dashed reports whether a file in the workspace has a name that programs take for
+	// an option, where the machine is this computer; nil is never.
+	Dashed func() bool
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string
@@ -74,7 +78,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -111,7 +115,11 @@ type command struct {
 	dirs  []string          // where it may be; nil: not known
 	vars  map[string]string // variables that are known
 	funcs map[string]bool
-	taken map[string]bool // variables that hold text from elsewhere
+	taken map[string]bool // variables that hold text from elsewhere, or what is no number
+
+	patterns map[string]bool // variables that hold the names that a pattern stands for
+	direct   bool            // a simple command as it stands, not one that a program starts
+
 	found *[]Finding
 	*effects
 
@@ -153,7 +161,8 @@ func (c *command) find(t Tier, reason string, marks ...mark) {
 // child is the state of a subshell.
 func (c *command) child() *command {
 	s := *c
-	s.dirs, s.vars, s.funcs, s.taken = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken)
+	s.dirs, s.vars, s.funcs, s.taken, s.patterns = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.patterns)
+	s.direct = false
 	return &s
 }
 
@@ -166,8 +175,9 @@ func (c *command) list(stmts []*syntax.Stmt) {
 // branch judges statements that may or may not run: what they change is not known
 // afterwards.
 func (c *command) branch(stmts []*syntax.Stmt) {
-	dirs, vars := slices.Clone(c.dirs), maps.Clone(c.vars)
+	dirs, vars, funcs := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs)
 	c.list(stmts)
+	c.funcs = funcs // it may not have come to a declaration
 	c.dirs = either(dirs, c.dirs)
 	for name, value := range c.vars {
 		if vars[name] != value {
@@ -194,6 +204,9 @@ func either(a, b []string) []string {
 }
 
 func (c *command) stmt(s *syntax.Stmt) {
+	if s.Background {
+		c = c.child()
+	}
 	before := c.in
 	for _, r := range s.Redirs {
 		c.redirect(r)
@@ -210,7 +223,11 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.child().list(x.Stmts)
 	case *syntax.IfClause:
 		for i := x; i != nil; i = i.Else {
-			c.list(i.Cond)
+			if i == x {
+				c.list(i.Cond)
+			} else {
+				c.branch(i.Cond)
+			}
 			c.branch(i.Then)
 		}
 	case *syntax.WhileClause:
@@ -232,8 +249,8 @@ func (c *command) stmt(s *syntax.Stmt) {
 			if !a.Naked || a.Value == nil || a.Name != nil {
 				continue
 			}
-			if text := a.Value.Lit(); strings.HasPrefix(text, "-") && strings.ContainsAny(text, "nix") && x.Variant.Value != "export" {
-				if strings.ContainsAny(text, "ni") {
+			if text := a.Value.Lit(); strings.HasPrefix(text, "-") && strings.ContainsAny(text, "nixluc") && x.Variant.Value != "export" {
+				if strings.ContainsAny(text, "niluc") {
 					c.find(TX, "a variable stands for another, or its text is worked out")
 				}
 				exports = exports || strings.Contains(text, "x")
@@ -359,8 +376,10 @@ func (c *command) each(x *syntax.ForClause) {
 			items = append(items, c.resolve(w)...)
 		}
 		known := iter.InPos.IsValid() && len(items) > 0 && len(items) <= 20
+		foreign := slices.ContainsFunc(iter.Items, c.suspect)
 		for _, item := range items {
 			known = known && item.static
+			foreign = foreign || item.glob
 		}
 		if !known {
 			delete(c.vars, name)
@@ -369,7 +388,7 @@ func (c *command) each(x *syntax.ForClause) {
 			return
 		}
 		for _, item := range items {
-			c.vars[name] = item.text
+			c.vars[name], c.patterns[name], c.taken[name] = item.text, item.glob, foreign
 			c.loop(func() { c.branch(x.Do) })
 		}
 		delete(c.vars, name)
@@ -436,7 +455,7 @@ func (c *command) redirect(r *syntax.Redirect) {
 			return
 		}
 		c.part = "a here-document"
-		w := c.one(r.Hdoc)
+		w := c.document(r)
 		c.in = input{unknown: true}
 		if w.static {
 			c.in = input{text: &w.text}
@@ -472,6 +491,38 @@ func (c *command) redirect(r *syntax.Redirect) {
 	}
 }
 
+// document is the text of a here-document, in which quotes are nothing special.
+func (c *command) document(r *syntax.Redirect) word {
+	c.nested(r.Hdoc)
+	quoted := false
+	syntax.Walk(r.Word, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			quoted = true
+		case *syntax.Lit:
+			quoted = quoted || strings.Contains(x.Value, `\`)
+		}
+		return true
+	})
+	w := word{static: true}
+	for _, p := range r.Hdoc.Parts {
+		switch x := p.(type) {
+		case *syntax.Lit:
+			text := x.Value
+			if !quoted {
+				text = strings.NewReplacer(`\\`, `\`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(text)
+			}
+			w.text += text
+		case *syntax.ParamExp:
+			value, ok := c.value(x)
+			w.text, w.static = w.text+value, w.static && ok
+		default:
+			w.static = false
+		}
+	}
+	return c.subscript(w)
+}
+
 // show prints a node as it would be typed.
 func show(n syntax.Node) string {
 	var b strings.Builder
@@ -488,6 +539,9 @@ func show(n syntax.Node) string {
 // assign judges assignments; those that stay are remembered.
 func (c *command) assign(list []*syntax.Assign, stays bool) {
 	for _, a := range list {
+		if a.Name != nil {
+			c.patterns[a.Name.Value] = false
+		}
 		if a.Name == nil {
 			if a.Value != nil {
 				c.words(a.Value)
@@ -513,8 +567,10 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		}
 		c.part = show(a)
 		c.variable(name)
-		c.take(name, a.Value)
+		c.take(name, a)
 		switch {
+		case stays && slices.Contains(special, name):
+			delete(c.vars, name)
 		case !stays:
 			c.exported(name, value)
 		case a.Value != nil && value.static && !value.glob && !a.Append && a.Index == nil:
@@ -573,28 +629,78 @@ func (c *command) exported(name string, value word) {
 	}
 }
 
-// take remembers whether a variable is given text from elsewhere: where bash takes
-// it for a number, it runs what it finds in it.
-func (c *command) take(name string, value *syntax.Word) {
+// special are variables that the shell sets by itself.
+var special = []string{"_", "RANDOM", "SRANDOM", "LINENO", "SECONDS", "UID", "EUID", "PPID", "BASHPID", "REPLY", "MAPFILE", "OPTARG", "OPTIND", "OLDPWD", "DIRSTACK", "GROUPS", "FUNCNAME", "PIPESTATUS", "COPROC", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "BASH_REMATCH"}
+
+// take remembers whether a variable may hold more than a number or a plain name:
+// where bash takes it for a number, it runs what it finds in it.
+func (c *command) take(name string, a *syntax.Assign) {
 	if c.taken == nil {
 		return
 	}
-	from := false
-	if value != nil {
-		syntax.Walk(value, func(n syntax.Node) bool {
-			switch x := n.(type) {
-			case *syntax.CmdSubst:
-				from = from || !number(x)
-				return false
-			case *syntax.ProcSubst:
-				from = true
-			case *syntax.ParamExp:
-				from = from || x.Param != nil && c.taken[x.Param.Value]
-			}
-			return true
-		})
+	from := a.Append && c.taken[name] || slices.Contains(special, name)
+	if a.Value != nil {
+		from = from || c.suspect(a.Value)
 	}
-	c.taken[name] = from
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			from = from || e.Value != nil && c.suspect(e.Value)
+		}
+	}
+	c.taken[name] = from || a.Index != nil && c.taken[name]
+}
+
+// suspect reports whether a word may hold text that is run where bash takes it for
+// a number: text from elsewhere, or any of what a command in a subscript is made of.
+func (c *command) suspect(w *syntax.Word) bool {
+	from := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			from = from || !number(x)
+			return false
+		case *syntax.ProcSubst, *syntax.ExtGlob:
+			from = true
+		case *syntax.ArithmExp:
+			return false // a number
+		case *syntax.ParamExp:
+			if x.Length {
+				return false
+			}
+			from = from || x.Param == nil || c.taken[x.Param.Value] || x.Excl || strings.Trim(x.Param.Value, "0123456789@*") == "" && x.Param.Value != "0"
+			if x.Index != nil {
+				return x.Repl != nil || x.Exp != nil
+			}
+		case *syntax.SglQuoted:
+			from = from || strings.ContainsAny(x.Value, "[$`") || x.Dollar && strings.Contains(x.Value, `\\`)
+		case *syntax.Lit:
+			from = from || strings.ContainsAny(x.Value, "[$`")
+		}
+		return !from
+	})
+	return from
+}
+
+// tests judges the words of test, which takes some of them for names of variables.
+func (c *command) tests(args []*syntax.Word) {
+	if len(args) > 0 && args[len(args)-1].Lit() == "]" {
+		args = args[:len(args)-1]
+	}
+	foreign := len(args) == 2 && c.suspect(args[0]) && c.suspect(args[1])
+	for i, w := range args {
+		if lit := args[max(i-1, 0)].Lit(); i > 0 && (lit == "-v" || lit == "-R") {
+			foreign = foreign || c.suspect(w)
+		}
+		for _, p := range w.Parts {
+			switch p.(type) {
+			case *syntax.ParamExp, *syntax.CmdSubst:
+				foreign = foreign || c.suspect(&syntax.Word{Parts: []syntax.WordPart{p}}) // it may become several words
+			}
+		}
+	}
+	if foreign {
+		c.find(TX, "takes text that is not known for the name of a variable, which may run it")
+	}
 }
 
 // number reports whether what a command prints is a number whatever it is given.
@@ -634,7 +740,10 @@ func (c *command) workedOut(n syntax.Node) {
 			foreign = foreign || !number(x)
 			return false
 		case *syntax.ParamExp:
-			foreign = foreign || x.Param != nil && c.taken[x.Param.Value]
+			if x.Length {
+				return false
+			}
+			foreign = foreign || x.Param != nil && (c.taken[x.Param.Value] || slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"}, x.Param.Value))
 		case *syntax.Word:
 			foreign = foreign || c.taken[x.Lit()]
 		}
@@ -701,7 +810,17 @@ func (c *command) nested(n syntax.Node) {
 			if slices.Contains([]syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}, x.Op) {
 				c.workedOut(x)
 			}
+		case *syntax.UnaryTest:
+			if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+				c.workedOut(x)
+			}
 		case *syntax.ParamExp:
+			if x.Exp != nil && x.Exp.Op == syntax.OtherParamOps && x.Exp.Word != nil && x.Exp.Word.Lit() == "P" {
+				c.find(TX, "expands text as a prompt, which may run it")
+			}
+			if x.Excl && x.Names == 0 && x.Param != nil && c.taken[x.Param.Value] {
+				c.find(TX, "takes text that is not known for the name of a variable, which may run it")
+			}
 			if x.Index != nil {
 				c.workedOut(x.Index)
 			}
@@ -790,7 +909,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 			if x.Dollar {
 				var err error
 				text, _, err = expand.Format(nil, x.Value, nil)
-				ok = err == nil && !strings.Contains(x.Value, "%")
+				ok = err == nil && !strings.Contains(x.Value, "%") && !strings.Contains(text, "\x00") && !strings.Contains(x.Value, `\c`)
 			}
 			w.text, w.static = w.text+text, w.static && ok
 		case *syntax.DblQuoted:
@@ -801,6 +920,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 				case *syntax.ParamExp:
 					value, ok := c.value(y)
 					w.text, w.static = w.text+value, w.static && ok
+					w.glob = w.glob || ok && c.patterns[y.Param.Value]
 				default:
 					w.static = false
 				}
@@ -812,6 +932,9 @@ func (c *command) text(parts []syntax.WordPart) word {
 			}
 			w.glob = w.glob || strings.ContainsAny(value, "*?[")
 			w.text, w.static = w.text+value, w.static && ok
+			w.many = w.many || !ok
+		case *syntax.CmdSubst:
+			w.static, w.many = false, true
 		case *syntax.ProcSubst:
 			w.input, w.static = len(parts) == 1, false
 		default:
