@@ -105,7 +105,7 @@ func (a *app) added() []string {
 // a.providers. It runs nothing of a module that nobody agreed to.
 func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string) error {
 	own := cfg.Providers[name]
-	c := wasm.Config{Name: name, File: own.Backend, SHA256: own.SHA256, Env: own.Env, MemoryMB: own.MemoryMB}
+	c := wasm.Config{Name: name, File: own.Backend, SHA256: own.SHA256, Env: own.Env, Limits: wasm.Limits{MemoryMB: own.MemoryMB}}
 	hosts := own.AllowHosts
 	builtin := builtin().Find(name) != nil
 	switch {
@@ -172,14 +172,18 @@ func (a *app) loadModule(ctx context.Context, c wasm.Config) (sandbox.Provider, 
 	if err != nil {
 		return nil, told(err)
 	}
-	if err := wasm.Prune(c.Cache, unusedCode); err != nil {
+	if err := wasm.Prune(c.Cache, unusedCode, mostCode); err != nil {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
 	}
 	return p, nil
 }
 
-// unusedCode is how long the native code of a module is kept for its next use.
-const unusedCode = 60 * 24 * time.Hour
+// The native code of modules is kept for their next use, so long and so many
+// bytes of it.
+const (
+	unusedCode = 60 * 24 * time.Hour
+	mostCode   = 256 << 20
+)
 
 // told makes what is wrong with a module an error of usage.
 func told(err error) error {

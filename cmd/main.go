@@ -19,6 +19,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/term"
+	"github.com/talkops-ai/talkops/runtime/wasm/helper"
 )
 
 // Version is the release, set when one is built.
@@ -39,8 +40,11 @@ type app struct {
 }
 
 // Main runs talkops with the process's arguments, environment and streams, and
-// returns its exit status.
+// returns its exit status. A process that a module is to live in is only that.
 func Main() int {
+	if helper.Is(os.Args) {
+		return helper.Main()
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "talkops: the current directory cannot be found:", err)

@@ -15,6 +15,9 @@ import (
 type Grant struct {
 	Hosts   []Host // where it may connect
 	Folders []Folder
+
+	LogBytes    int   // of log lines in one operation; 0 is 64 KiB
+	InlineBytes int64 // of an answer it reads as text, at most 512 KiB, which 0 is too
 }
 
 // A Secret is a value a module may send but never sees.

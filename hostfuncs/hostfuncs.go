@@ -5,6 +5,7 @@
 package hostfuncs
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/json"
@@ -116,14 +117,14 @@ type Call struct {
 	told    bool // the module knows that it shall stop
 	outMu   sync.Mutex
 	outErr  error // of the caller's writers
-	lines   int
+	logLeft int   // bytes
 	emitted int64
 }
 
 // Begin begins an operation. What it starts is over when Close returns.
 func (f *Functions) Begin(ctx context.Context, op Op) *Call {
 	ctx, end := context.WithCancel(ctx)
-	return &Call{f: f, op: op, ctx: ctx, end: end, handles: map[int32]any{}}
+	return &Call{f: f, op: op, ctx: ctx, end: end, handles: map[int32]any{}, logLeft: cmp.Or(f.grant.LogBytes, 64<<10)}
 }
 
 // Close ends everything that the operation began and keeps nothing of it.
@@ -136,6 +137,9 @@ func (c *Call) Close() {
 	}
 	c.wg.Wait()
 }
+
+// Abort ends what the operation waits for. It may be called at any time.
+func (c *Call) Abort() { c.end() }
 
 // OutputError is the failure of a writer that output was emitted to, or nil.
 func (c *Call) OutputError() error {
@@ -291,10 +295,15 @@ func (c *Call) Nanosleep(ns int64) {
 	}
 }
 
-// logLine takes a bounded number of lines.
+// logLine takes a bounded number of bytes, and says so when it takes no more.
 func (c *Call) logLine(level int32, text string) {
-	if c.lines++; c.lines > 1000 {
+	const line = 2000
+	left := c.logLeft
+	if c.logLeft -= min(len(text), line) + 1; left <= 0 {
 		return
+	}
+	if c.logLeft <= 0 {
+		level, text = 2, "it logs too much; the rest is dropped"
 	}
 	word := [...]string{"debug", "info", "warning", "error"}[min(max(level, 0), 3)]
 	c.f.log(fmt.Sprintf("%s %s: %s", c.op.Name, word, abi.Clean(c.scrub(text), 2000)))

@@ -2,6 +2,7 @@ package hostfuncs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -502,10 +503,8 @@ func (x *exchange) answer() (a abi.HTTPResponse, keep bool) {
 		}
 		return a, false
 	}
-	most := min(mode.Max, inlineMost)
-	if most <= 0 {
-		most = inlineDefault
-	}
+	most := cmp.Or(x.c.f.grant.InlineBytes, inlineMost)
+	most = min(cmp.Or(max(mode.Max, 0), inlineDefault), most, inlineMost)
 	if sink != nil {
 		most = refusedMost
 	}

@@ -133,7 +133,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := wasm.Prune(cache, 24*time.Hour); err != nil {
+	if err := wasm.Prune(cache, 24*time.Hour, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	var left []string

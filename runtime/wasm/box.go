@@ -134,6 +134,10 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		if output == nil {
 			return sandbox.ExitOf(ctx)
 		}
+	} else if _, ok := errors.AsType[*stoppedError](err); ok && b.p.engine.Has(abi.Kill) {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), killWithin)
+		defer cancel()
+		b.kill(clean, cmd.ID)
 	}
 	switch {
 	case output != nil:

@@ -1,9 +1,15 @@
-// Package wasm makes a sandbox.Provider of one WebAssembly module, by Extism on
-// wazero. The module has its own memory and nothing else: whatever it does to the
-// world is a host function, and every operation runs in a fresh instance.
+// Package wasm makes a sandbox.Provider of one WebAssembly module. The module lives
+// in a process of its own (see runtime/wasm/helper), which has its memory and
+// nothing else and is killed when it does not end: whatever the module does to the
+// world is a host function, which this side carries out. Every operation runs in a
+// fresh instance.
+//
+// A program that uses this package hands its process over to helper.Main when
+// helper.Is says so.
 package wasm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,27 +27,42 @@ import (
 	"time"
 
 	"github.com/talkops-ai/talkops/hostfuncs"
+	"github.com/talkops-ai/talkops/runtime/wasm/helper"
 	"github.com/talkops-ai/talkops/sdk/abi"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // A Config says which module is loaded and what it may do.
 type Config struct {
-	Name     string // of the provider, as in --sandbox NAME
-	File     string // the module
-	SHA256   string // what its bytes must be; empty: anything
-	Grant    hostfuncs.Grant
-	Env      []string // variables that settings may be taken from
-	MemoryMB int      // of one instance; 0 is 64
-	Cache    string   // a directory for native code, the user's own
-	Log      func(string)
-	Waiting  func(string) // is told when loading takes long
+	Name    string // of the provider, as in --sandbox NAME
+	File    string // the module
+	SHA256  string // what its bytes must be; empty: anything
+	Grant   hostfuncs.Grant
+	Env     []string // variables that settings may be taken from
+	Limits  Limits
+	Cache   string // a directory for native code, the user's own
+	Log     func(string)
+	Waiting func(string) // is told when loading takes long
+}
+
+// Limits bound a module. Zero is what is said here.
+type Limits struct {
+	MemoryMB int           // of one instance: 64
+	AtOnce   int           // operations: 16, of which two are for anything but commands
+	Compile  time.Duration // one minute
+	LogKB    int           // of log lines, an operation: 64
+	InlineKB int           // of an answer that a module reads as text: 512
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		MemoryMB: cmp.Or(l.MemoryMB, 64), AtOnce: cmp.Or(l.AtOnce, 16), Compile: cmp.Or(l.Compile, time.Minute),
+		LogKB: cmp.Or(l.LogKB, 64), InlineKB: cmp.Or(l.InlineKB, 512),
+	}
 }
 
 const (
 	describeWithin = 5 * time.Second
-	compileWithin  = time.Minute
-	atOnce         = 16
 	graceExec      = 6 * time.Second
 	graceOther     = 3 * time.Second
 	killWithin     = 2500 * time.Millisecond
@@ -101,9 +122,10 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// Load reads, checks and compiles a module and asks it what it is. The result is
-// a sandbox.Lister too if the module lists. Close lets go of it. An error that is
-// a *BadModule or *ChangedError is for the user as it stands.
+// Load reads and checks a module and asks it what it is, which it is asked once:
+// the answer is kept beside its native code. The result is a sandbox.Lister too if
+// the module lists. Its process begins when it is needed and ends with Close. An
+// error that is a *BadModule or *ChangedError is for the user as it stands.
 func Load(ctx context.Context, c Config) (interface {
 	sandbox.Provider
 	io.Closer
@@ -121,28 +143,17 @@ func Load(ctx context.Context, c Config) (interface {
 	if err != nil {
 		return nil, err
 	}
-	if c.MemoryMB == 0 {
-		c.MemoryMB = 64
-	}
-	if c.Waiting != nil {
-		t := time.AfterFunc(300*time.Millisecond, func() { c.Waiting("preparing provider " + c.Name + " …") })
-		defer t.Stop()
-	}
-	compileCtx, cancel := context.WithTimeout(ctx, compileWithin)
-	defer cancel()
-	e, err := compile(compileCtx, m, data, c.Cache, c.MemoryMB, atOnce)
+	c.Limits = c.Limits.filled()
+	c.Grant.LogBytes, c.Grant.InlineBytes = c.Limits.LogKB<<10, int64(c.Limits.InlineKB)<<10
+	e, err := newEngine(m, data, c)
 	if err != nil {
-		if compileCtx.Err() != nil && ctx.Err() == nil {
-			return nil, bad("%s took longer than %v to compile and was stopped.", m.Name, compileWithin)
-		}
 		return nil, err
 	}
 	p := &Provider{name: c.Name, env: c.Env, engine: e}
 	if p.funcs, err = hostfuncs.New(c.Grant, c.Log); err != nil {
-		e.close(ctx)
 		return nil, bad("%s: %v.", c.Name, err)
 	}
-	if err := p.describe(ctx); err != nil {
+	if err := p.describe(ctx, c.Cache); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -155,32 +166,53 @@ func Load(ctx context.Context, c Config) (interface {
 // Close lets go of the module.
 func (p *Provider) Close() error {
 	p.funcs.Close()
-	p.engine.close(context.Background())
+	p.engine.close()
 	return nil
 }
 
-// describe asks the module what it is.
-func (p *Provider) describe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, describeWithin)
-	defer cancel()
-	req := abi.DescribeRequest{ABI: version(), Host: abi.Host{Name: "talkops", Features: HostFeatures()}}
-	input, err := json.Marshal(req)
+// describe learns what the module is: from what it said when it was asked first,
+// else from itself.
+func (p *Provider) describe(ctx context.Context, cache string) error {
+	input, err := json.Marshal(abi.DescribeRequest{ABI: version(), Host: abi.Host{Name: "talkops", Features: HostFeatures()}})
 	if err != nil {
 		return err
 	}
+	// The question is part of the name: another host gets another answer.
+	sum := sha256.Sum256(append(input, helper.Build()...))
+	kept := filepath.Join(cache, p.engine.SHA256, "describe-"+hex.EncodeToString(sum[:8]))
+	if out, err := os.ReadFile(kept); err == nil && private(filepath.Dir(kept)) == nil && abi.ReadReply(out, &p.about) == nil && p.checkAbout() == nil {
+		return nil
+	}
+	p.about = abi.Description{}
+	file := p.engine.Name
+	if _, err := p.engine.ready(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeWithin)
+	defer cancel()
 	call := p.funcs.Begin(ctx, hostfuncs.Op{Name: p.name + " describe", Pure: true})
 	defer call.Close()
-	out, err := p.engine.run(ctx, call, abi.Describe, input)
+	out, err := p.engine.run(ctx, call, nil, abi.Describe, input)
 	if err == nil {
 		err = abi.ReadReply(out, &p.about)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("nothing within %v", describeWithin)
 	}
-	file := p.engine.Name
 	if err != nil {
 		return bad("%s answered describe with: %s. This is a fault of the module; tell its author.", file, abi.Clean(err.Error(), 300))
 	}
+	if err := p.checkAbout(); err != nil {
+		return err
+	}
+	// Without it the module is asked again.
+	_ = os.WriteFile(kept, out, 0o600)
+	return nil
+}
+
+// checkAbout holds a description against the module and this host.
+func (p *Provider) checkAbout() error {
+	file := p.engine.Name
 	for _, need := range p.about.Needs {
 		if !slices.Contains(HostFeatures(), need) {
 			return bad("%s needs %q, which this talkops does not have. Update talkops.", file, abi.Clean(need, 60))
@@ -468,7 +500,7 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 		call.Close()
 		return sandbox.Errorf(sandbox.CodeInvalidArgument, "the request cannot be written: %v", err)
 	}
-	out, err := p.engine.run(hard, call, o.export, input)
+	out, err := p.engine.run(hard, call, stop, o.export, input)
 	call.Close()
 	if o.after != nil {
 		o.after(call)
@@ -482,7 +514,9 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &endedError{ended(ctx, o.op), errors.Is(err, errHard) || !reported}
+		return &endedError{ended(ctx, o.op), !reported && !errors.Is(err, errNotBegun)}
+	case errors.Is(err, errStopped):
+		return &stoppedError{p.fault(o.export, err)}
 	case ours:
 		return err
 	case reported:
@@ -505,6 +539,12 @@ type endedError struct {
 }
 
 func (e *endedError) Unwrap() error { return e.error }
+
+// A stoppedError ends an operation whose process ended for another one's fault. It
+// may have left something running.
+type stoppedError struct{ error }
+
+func (e *stoppedError) Unwrap() error { return e.error }
 
 func ended(ctx context.Context, op string) error {
 	code := sandbox.CodeCancelled

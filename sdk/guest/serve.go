@@ -15,6 +15,20 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
+// What JSON needs to know of the most frequent messages is learnt when the module
+// starts, which the host does before there is an operation to wait for it.
+var _ = learn()
+
+func learn() bool {
+	for _, message := range []any{&abi.ExecRequest{}, &abi.HTTPResponse{}} {
+		json.Unmarshal([]byte("{}"), message)
+	}
+	for _, message := range []any{abi.HTTPRequest{}, abi.Reply{}} {
+		json.Marshal(message)
+	}
+	return true
+}
+
 // served is the module's provider. An export has no parameters, so it is found
 // here.
 var served sandbox.Provider

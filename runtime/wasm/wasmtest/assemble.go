@@ -1,6 +1,7 @@
 package wasmtest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -48,10 +49,14 @@ const (
 	opGet         = 0x20
 	opSet         = 0x21
 	opGrow        = 0x40
+	opSize        = 0x3f
 	opI32         = 0x41
 	opI64         = 0x42
+	opEqI32       = 0x46
 	opSubI32      = 0x6b
+	opShlI32      = 0x74
 	opAddI64      = 0x7c
+	opFill        = 0xfc
 	void          = 0x40
 )
 
@@ -66,6 +71,23 @@ func Fails() []byte   { return []byte{opI32, 7} }
 // Grow asks for memory without end.
 func Grow() []byte {
 	return []byte{opLoop, void, opI32, 16, opGrow, 0, opDrop, opBr, 0, opEnd, opI32, 0}
+}
+
+// GrowAndTouch takes memory to the end, uses all of it, and breaks.
+func GrowAndTouch() []byte {
+	return []byte{
+		opLoop, void,
+		opI32, 16, opGrow, 0, opI32, 0x7f, opEqI32, // was it the last?
+		opIf, void, opUnreachable, opEnd,
+		opI32, 0, opI32, 1, opSize, 0, opI32, 16, opShlI32, opFill, 0x0b, 0,
+		opBr, 0, opEnd, opI32, 0,
+	}
+}
+
+// Nested is a function of that many loops, one in the other, which takes very long
+// to compile.
+func Nested(depth int) []byte {
+	return slices.Concat(bytes.Repeat([]byte{opLoop, void}, depth), bytes.Repeat([]byte{opEnd}, depth), []byte{opI32, 0})
 }
 
 // Blocks asks the kernel for memory without end.
