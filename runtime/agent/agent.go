@@ -72,6 +72,8 @@ type Previewer interface {
 
 	// Same returns an error if what would run now is not what was shown.
 	Same(ctx context.Context, shown *approval.Change) error
+	// Forget lets go of what Preview made to find out.
+	Forget(ctx context.Context, c *approval.Change)
 }
 
 // An Outcome is what a Run came to. It is filled as far as the run went, also

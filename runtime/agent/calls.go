@@ -105,6 +105,7 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 		return nil
 	}
 	change := r.preview(ctx, plan)
+	defer func() { r.forget(ctx, change) }()
 	decision, err := r.approve(ctx, c, plan, change, result)
 	if err != nil || !decision.Allow {
 		return err
@@ -116,7 +117,15 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 			return nil
 		}
 		plan.Command = decision.Command
+		r.forget(ctx, change)
 		change = r.preview(ctx, plan)
+	}
+	if change != nil && change.Command != "" {
+		if input, err = changed(input, change.Command); err != nil {
+			fail(sandbox.CodeInternal, "Not run: the plan that was shown does not fit")
+			return nil
+		}
+		plan.Command = change.Command
 	}
 	if change != nil {
 		if err := r.Previewer.Same(ctx, change); err != nil {
@@ -145,9 +154,19 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	if decision.Command != "" {
 		result.Text = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n%s", decision.Command, result.Text)
 	}
+	if change != nil && change.Command != "" {
+		result.Text = fmt.Sprintf("[The plan that was shown is what was applied: %s]\n%s", change.Command, result.Text)
+	}
 	r.repeated(c, result)
 	r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: got.Code, Exit: got.Exit, Took: time.Since(start), Text: got.Text})
 	return nil
+}
+
+// forget lets go of what a preview made.
+func (r *run) forget(ctx context.Context, change *approval.Change) {
+	if r.Previewer != nil && change != nil {
+		r.Previewer.Forget(ctx, change)
+	}
 }
 
 // preview says what a command that acts on infrastructure would change.

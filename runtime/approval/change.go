@@ -25,6 +25,12 @@ type Change struct {
 
 	File   string `json:"file,omitempty"`   // the plan that is applied
 	SHA256 string `json:"sha256,omitempty"` // of it, when it was shown
+
+	// Command is what runs in place of the command that was asked for, so that the
+	// plan that was shown is the one that is applied; empty: as asked.
+	Command string `json:"command,omitempty"`
+	// Folder holds a plan that was made to be shown, and goes with it; empty: none.
+	Folder string `json:"-"`
 }
 
 // An Item is one thing that would change.

@@ -19,6 +19,9 @@ type action struct {
 	names   map[string]string
 	problem error // why it cannot be looked at
 
+	line     string // the whole command line
+	from, to int    // where the simple command stands in it, in bytes; both 0: it is run by another
+
 	global []string // options of the program that say where: context, namespace …
 	rest   []string // the words behind the verb, those options left out
 }
@@ -42,7 +45,7 @@ func find(line, dir string) *action {
 	if err != nil {
 		return nil
 	}
-	s := &scene{dir: dir}
+	s := &scene{dir: dir, line: line}
 	for _, stmt := range file.Stmts {
 		s.stmt(stmt, true)
 	}
@@ -55,6 +58,7 @@ func find(line, dir string) *action {
 // A scene is what is known of a command line.
 type scene struct {
 	dir   string
+	line  string
 	found *action
 	more  bool // something else in it may change what the action does
 }
@@ -158,6 +162,7 @@ func (s *scene) call(call *syntax.CallExpr) {
 	if act := newAction(words, s.dir, env); act != nil {
 		s.more = s.more || s.found != nil
 		s.found = act
+		act.line, act.from, act.to = s.line, int(call.Pos().Offset()), int(call.End().Offset())
 		if !sure {
 			act.problem = errors.New("parts of the command are only known when it runs")
 		}

@@ -26,8 +26,9 @@ import (
 
 const (
 	within    = 20 * time.Second
-	outputMax = 32 << 20 // of a program that is asked
-	fileMax   = 64 << 20 // of a plan
+	making    = 2 * time.Minute // where a plan has to be made first
+	outputMax = 32 << 20        // of a program that is asked
+	fileMax   = 64 << 20        // of a plan
 	itemsMax  = 20
 	nameMax   = 200
 )
@@ -37,7 +38,7 @@ type Previewer struct {
 	Sandbox  sandbox.Sandbox
 	Place    approval.Place
 	Approver approval.Approver // must not wait for a person
-	Within   time.Duration     // for one command; 0: 20 seconds
+	Within   time.Duration     // for one command; 0: 20 seconds, 2 minutes where a plan has to be made
 }
 
 // Preview says what a command would change, or returns nil if it is of no kind
@@ -54,6 +55,9 @@ func (p *Previewer) Preview(ctx context.Context, what tool.Plan) *approval.Chang
 	limit := p.Within
 	if limit == 0 {
 		limit = within
+		if act.program == "terraform" || act.program == "tofu" {
+			limit = making
+		}
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -71,6 +75,8 @@ func (p *Previewer) Preview(ctx context.Context, what tool.Plan) *approval.Chang
 		c.Problem = clip(err.Error())
 	}
 	if !c.Known {
+		p.Forget(ctx, c)
+		c.Command = ""
 		c.Added, c.Changed, c.Replaced, c.Destroyed, c.Items, c.More = 0, 0, 0, 0, nil, 0
 	}
 	return c
@@ -95,6 +101,46 @@ func (p *Previewer) Same(ctx context.Context, c *approval.Change) error {
 		return fmt.Errorf("%w: %s has changed", ErrChanged, c.File)
 	}
 	return nil
+}
+
+// Forget removes a plan that was made to be shown. It holds what the plan knows,
+// secrets too.
+func (p *Previewer) Forget(ctx context.Context, c *approval.Change) {
+	if c == nil || c.Folder == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	if _, err := p.run(ctx, "rm", "-rf", "--", c.Folder); err == nil {
+		c.Folder = ""
+	}
+}
+
+// folder makes a directory in the sandbox that nobody else can read.
+func (p *Previewer) folder(ctx context.Context) (string, error) {
+	out, err := p.run(ctx, "mktemp", "-d")
+	name := strings.TrimSuffix(out, "\n")
+	if err == nil && !path.IsAbs(name) {
+		err = fmt.Errorf("mktemp says %q", clip(name))
+	}
+	if err != nil {
+		return "", fmt.Errorf("make a place for the plan: %w", err)
+	}
+	return name, nil
+}
+
+// run starts a program that needs nobody's word.
+func (p *Previewer) run(ctx context.Context, args ...string) (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", err
+	}
+	out := &limited{limit: 4 << 10}
+	exit, err := p.Sandbox.Exec(ctx, sandbox.Cmd{ID: id.String(), Args: args, Stdout: out})
+	if err == nil && exit != 0 {
+		err = fmt.Errorf("%s ended with %d", args[0], exit)
+	}
+	return out.String(), err
 }
 
 // sum is the SHA-256 of a file in the sandbox.

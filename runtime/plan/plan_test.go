@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +18,13 @@ import (
 )
 
 // A fake program prints what is in the file of its name and first words, notes
-// that it was called, and ends with 3 if there is no such file.
+// that it was called, and ends with 3 if there is no such file. It saves a plan where
+// it is told to.
 const fake = `#!/bin/sh
 echo "$(basename "$0") $*" >> "$LOG"
+for w; do
+	case $w in -out=*) echo a plan > "${w#-out=}" ;; esac
+done
 for name in "$(basename "$0")-$1-$2" "$(basename "$0")-$1"; do
 	[ -f "$ANSWERS/$name" ] && { cat "$ANSWERS/$name"; [ -f "$ANSWERS/$name.exit" ] && exit "$(cat "$ANSWERS/$name.exit")"; exit 0; }
 done
@@ -125,13 +130,65 @@ func TestTerraform(t *testing.T) {
 	}
 }
 
+// A command that would make its own plan has it made, shown and applied: that plan
+// and no other.
+func TestTerraformMakesThePlanThatIsShown(t *testing.T) {
+	p, dir, log := at(t, approval.Smart, map[string]string{
+		"terraform-plan": "", "terraform-show": planJSON, "terraform--chdir=infra": planJSON, "tofu-plan": "", "tofu-show": planJSON,
+	})
+	os.MkdirAll(filepath.Join(dir, "infra"), 0o755)
+	for _, row := range []struct{ line, makes, runs string }{
+		{"terraform apply -auto-approve", "terraform plan -out=F -input=false -no-color", "terraform apply F"},
+		{"cd infra && TF_WORKSPACE=dev terraform apply -auto-approve -var 'a=b c' -lock=false 2>&1 | tail -5", "terraform plan -out=F -input=false -no-color -var a=b c -lock=false",
+			"cd infra && TF_WORKSPACE=dev terraform apply '-lock=false' F 2>&1 | tail -5"},
+		{"tofu destroy -auto-approve -target=x.y", "tofu plan -out=F -input=false -no-color -destroy -target=x.y", "tofu apply F"},
+		{"terraform -chdir=infra apply", "terraform -chdir=infra plan -out=F -input=false -no-color", "terraform '-chdir=infra' apply F"},
+	} {
+		c := p.of(t, dir, row.line)
+		if c == nil || !c.Known || c.Added != 1 || len(c.SHA256) != 64 {
+			t.Fatalf("%s: got %+v", row.line, c)
+		}
+		if got := strings.ReplaceAll(c.Command, c.File, "F"); got != row.runs {
+			t.Errorf("%s: runs %q, want %q", row.line, got, row.runs)
+		}
+		if got := strings.ReplaceAll(log(), c.File, "F"); !strings.Contains(got, row.makes+"\n") || strings.Contains(got, " apply") {
+			t.Errorf("%s: it was asked\n%s\nwant %q", row.line, got, row.makes)
+		}
+		if info, err := os.Stat(filepath.Dir(c.File)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: the plan lies in %v, %v", row.line, info, err)
+		}
+		if err := p.Same(t.Context(), c); err != nil {
+			t.Errorf("%s: %v", row.line, err)
+		}
+		folder := c.Folder
+		p.Forget(t.Context(), c)
+		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the plan is left in %s: %v", row.line, folder, err)
+		}
+	}
+}
+
+// A plan that cannot be made is not shown, and nothing of it is left.
+func TestTerraformCannotMakeThePlan(t *testing.T) {
+	p, dir, _ := at(t, approval.Smart, map[string]string{"terraform-plan": "no credentials", "terraform-plan.exit": "1"})
+	c := p.of(t, dir, "terraform apply -auto-approve")
+	if c == nil || c.Known || c.Command != "" || !strings.Contains(c.Problem, "terraform plan ended with 1") {
+		t.Errorf("got %+v", c)
+	}
+	p.Place, p.Approver = approval.Place{Host: true}, approval.Policy{Mode: approval.Smart, Context: approval.Context{Dir: dir, Workspace: dir, Place: approval.Place{Host: true}}}
+	c = p.of(t, dir, "terraform apply -auto-approve")
+	if c == nil || c.Known || !strings.Contains(c.Problem, "looking with terraform plan needs permission itself") || c.Folder != "" {
+		t.Errorf("got %+v", c)
+	}
+}
+
 // What cannot be shown is said, and nothing is looked at.
 func TestWhatIsNotShown(t *testing.T) {
 	p, dir, log := at(t, approval.Smart, map[string]string{"terraform-show": planJSON, "kubectl-diff": ""})
 	os.WriteFile(filepath.Join(dir, "plan.bin"), []byte("a plan"), 0o644)
 	for _, row := range []struct{ line, problem string }{
-		{"terraform apply -auto-approve", "makes its own plan"},
-		{"tofu destroy -auto-approve", "makes its own plan"},
+		{"terraform apply -auto-approve -backup-to=x", "makes its own plan with -backup-to"},
+		{"terraform destroy other", "more than one plan"},
 		{"terraform apply none.bin", "cannot be read"},
 		{"terraform apply a b", "more than one plan"},
 		{"terraform plan -out=plan.bin && terraform apply plan.bin", "does more than this"},
