@@ -614,6 +614,11 @@ func (c *command) az(args []word) {
 	}
 }
 
+// dockerVerbs are the verbs that do not leave the machine, and those that are told
+// apart by what follows.
+var dockerVerbs = append(strings.Fields(`image container network volume system buildx manifest builder compose context plugin config secret service stack node swarm machine ps images logs inspect version info top port history stats diff search events
+	push login logout build run pull up down start stop restart kill rm rmi exec create cp commit tag load save export import attach wait pause unpause rename update prune init from copy add mount umount unmount unshare pod generate play kube healthcheck bud containers ls`), "")
+
 func (c *command) docker(name string, args []word) {
 	words, ok := positional(args, "-H", "--host", "-c", "--context", "--config", "-l", "--log-level", "-f", "--file", "-p", "--project-name", "--profile", "--project-directory", "--env-file", "--tlscacert", "--tlscert", "--tlskey")
 	if !ok {
@@ -633,7 +638,19 @@ func (c *command) docker(name string, args []word) {
 	if flagged(args, "--config", "--connection", "--identity", "--runtime", "--conmon", "--hooks-dir", "--module") && !slices.Contains([]string{"build", "run"}, verb) {
 		c.find(T3, "loads settings that may run programs, or choose another machine")
 	}
+	if !slices.Contains([]string{"ps", "images", "logs", "inspect"}, verb) && (flagged(args, "--push") || strings.Contains(joined(args), "type=registry") || strings.Contains(joined(args), "push=true")) {
+		c.sends = true
+		c.find(T4, "publishes")
+		return
+	}
+	if launcher(name, args) && (verb == "run" || verb == "exec" || verb == "create" || verb == "compose" || verb == "container") {
+		c.started(slices.DeleteFunc(slices.Clone(args), func(w word) bool { return w.static && (w.text == verb || strings.Contains(w.text, "/")) }))
+	}
 	switch {
+	case slices.Contains([]string{"publish", "imagetools", "sign", "scp"}, sub) && slices.Contains([]string{"compose", "buildx", "trust", "image", "plugin"}, verb), verb == "publish",
+		verb == "commit" && strings.Contains(joined(args), "docker://"), !slices.Contains(dockerVerbs, verb):
+		c.sends = true
+		c.find(T4, "publishes, or acts on other machines")
 	case (verb == "manifest" || verb == "buildx") && sub == "inspect", verb == "search":
 		c.find(T3n, "reads a registry")
 	case verb == "compose" && flagged(args, "-f", "--file", "--env-file"):
@@ -649,7 +666,7 @@ func (c *command) docker(name string, args []word) {
 		}
 	case slices.Contains([]string{"ps", "images", "logs", "inspect", "version", "info", "top", "port", "history", "stats", "diff", "search", "events"}, verb):
 		c.find(T0, "looks")
-	case verb == "push" || verb == "login" || verb == "logout" || flagged(args, "--push") || strings.Contains(joined(args), "type=registry"):
+	case verb == "push" || verb == "login" || verb == "logout":
 		c.sends = true
 		c.find(T4, "publishes")
 	case verb == "":
@@ -708,11 +725,21 @@ func (c *command) database(name string, args []word) {
 		c.find(T3, "runs statements that were not read")
 		return
 	}
-	local := true
+	local := !shortened(args, []string{"--host", "--uri", "--login-path", "--defaults-file", "--defaults-extra-file", "--defaults-group-suffix", "--connection", "--cluster", "--dsn", "--config-file", "--config"})
 	for i, w := range args {
 		if !w.static {
 			local = false
 			continue
+		}
+		if strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Index(w.text, "h") > 1 && strings.Trim(w.text[1:strings.Index(w.text, "h")], "ABCDEHLNQRSTVWXabdefgijklmnoqrstvwxz0") == "" && name != "sqlite3" && w.text != "-help" {
+			local = false // letters may be joined: "-Bhexample.com"
+		}
+		if !strings.HasPrefix(w.text, "-") && (i == 0 || !strings.HasPrefix(args[i-1].text, "-")) && (name == "cqlsh" || (name == "mongo" || name == "mongosh") && strings.ContainsAny(w.text, ".:/") && !strings.HasSuffix(w.text, ".js")) && !strings.Contains(w.text, "://") &&
+			!strings.HasPrefix(w.text, "localhost") && !strings.HasPrefix(w.text, "127.0.0.1") {
+			local = false
+		}
+		if strings.Contains(w.text, "hostaddr=") || strings.HasPrefix(w.text, "service=") || strings.Contains(w.text, " service=") {
+			local = false
 		}
 		value := ""
 		switch {

@@ -3,6 +3,7 @@ package approval
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -145,6 +146,9 @@ func (c *command) note(words []word) {
 // cloud machine its credentials, in any spelling of its address.
 func credentialsOfMachine(text string) bool {
 	text = strings.ToLower(text)
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain // curl decodes the name of a host
+	}
 	for _, host := range []string{"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.com", "100.100.100.200"} {
 		if strings.Contains(text, host) {
 			return true
@@ -161,6 +165,9 @@ func credentialsOfMachine(text string) bool {
 		text = host
 	}
 	text = strings.Trim(text, "[].")
+	if slices.Contains([]string{"metadata", "metadata.goog", "instance-data", "instance-data.ec2.internal"}, text) {
+		return true
+	}
 	if ip, err := netip.ParseAddr(text); err == nil {
 		return linkLocal(ip)
 	}
@@ -519,6 +526,7 @@ func (c *command) program(name string, args []word) {
 		}
 		if !o.has("-c", "--command") {
 			c.find(T3, "starts a shell")
+			c.started(o.operands)
 		}
 	case "busybox", "toybox":
 		if len(args) > 0 && args[0].static && strings.HasPrefix(args[0].text, "-") && args[0].text != "--list" && args[0].text != "--help" {
@@ -587,6 +595,25 @@ func (c *command) program(name string, args []word) {
 			c.sent(w)
 		}
 		c.find(T4, "talks to another machine")
+	case "openssl":
+		if len(args) > 0 && (!args[0].static || slices.Contains([]string{"s_client", "s_server", "s_time", "ocsp", "cmp", "tsget"}, args[0].text)) {
+			c.sends = true
+			c.find(T4, "talks to another machine")
+			return
+		}
+		c.find(T3, "makes or reads keys")
+	case "lynx", "w3m", "links", "elinks":
+		if !split(args).only("-d", "-u", "-m", "-p", "--dump") || split(args).hidden {
+			c.find(T4, "may send data away")
+		}
+		c.find(T3n, "reads the network")
+	case "hg", "svn", "bzr", "fossil", "p4", "cvs", "darcs":
+		words := leading(args)
+		if slices.Contains([]string{"pull", "update", "up", "checkout", "co", "clone", "log", "status", "st", "diff", "cat", "info", "export", "init", "add", "branch", "identify", "summary"}, at(words, 0)) || name == "hg" && at(words, 0) == "commit" {
+			c.find(T3, "may run programs of the repository, and changes it")
+			return
+		}
+		c.find(T4, "leaves this machine")
 	case "rsync":
 		c.rsync(args)
 	case "git":
@@ -611,7 +638,20 @@ func (c *command) program(name string, args []word) {
 			c.disk(name, args)
 			return
 		}
+		if slices.Contains(reaching, name) {
+			if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help", "-V"}, args[0].text) {
+				c.find(T0, "looks")
+				return
+			}
+			c.sends = true
+			c.find(T4, "acts on another machine or service")
+			return
+		}
 		c.find(T3, "runs code that was not read", unread)
+		c.started(args)
+		if publishes(name, args) {
+			c.find(T4, "publishes")
+		}
 	}
 }
 
@@ -902,7 +942,7 @@ func (c *command) xargs(args []word) {
 			rest[i].static = false
 		}
 	}
-	c.perFile(append(slices.Clone(rest), word{}), !c.in.names || o.has("-a", "--arg-file"))
+	c.perFile(append(slices.Clone(rest), word{many: true}), !c.in.names || o.has("-a", "--arg-file"))
 }
 
 func (c *command) findFiles(args []word) {
@@ -1206,6 +1246,11 @@ func (c *command) system(name string, args []word) {
 				}
 			}
 		}
+	case "logger":
+		if !split(args, "-f", "-p", "-t", "-i", "--file", "--priority", "--tag").only("-f", "-p", "-t", "-i", "-s", "-e", "--file", "--priority", "--tag", "--stderr") {
+			c.sends = true
+			c.find(T4, "may send data away")
+		}
 	case "strace", "ltrace":
 		c.find(T3, "changes the machine", machine)
 		c.run(after(args, []string{"-e", "-o", "-p", "-s", "-P", "-u", "-E", "-a", "-O", "-S"}))
@@ -1503,6 +1548,29 @@ func (c *command) code(name string, args []word) {
 			c.find(T4, "publishes")
 			return
 		}
+	}
+	verb := at(leading(args), 0)
+	switch {
+	case name == "npm" && shortVerb(verb, strings.Fields("un up add test tst t i in ins inst insta instal install start stop st pack ping prune ls ll la list run ci audit exec fund init link"), publish),
+		name == "gem" && shortVerb(verb, strings.Fields("install list update"), []string{"push", "yank", "signin", "signout", "owner"}),
+		name == "semantic-release" || name == "goreleaser" && !slices.Contains([]string{"build", "check", "healthcheck", "init", "jsonschema"}, verb),
+		publishes(name, args) && !slices.Contains(strings.Fields("make gmake just task rake ninja cmake ant python python2 python3 pypy node nodejs ruby perl php deno bazel pytest tox nox jest vitest mocha rspec"), name):
+		c.find(T4, "publishes")
+		return
+	}
+	if strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") {
+		for i, w := range args {
+			if w.static && w.text == "-m" && i+1 < len(args) && args[i+1].static {
+				module := args[i+1 : len(args) : len(args)]
+				if publishes(name, module) || slices.Contains(reaching, module[0].text) || outward(module[0].text) {
+					c.find(T4, "publishes, or acts on another machine")
+					return
+				}
+			}
+		}
+	}
+	if launcher(name, args) {
+		c.started(args)
 	}
 	if slices.Contains([]string{"python", "python2", "python3", "node", "nodejs", "ruby", "perl", "php", "lua", "pwsh", "deno", "bun", "tclsh", "java", "expect"}, name) {
 		operands := split(args, "-c", "-m", "-e", "-W", "-X", "-I", "-r").operands

@@ -617,12 +617,17 @@ func (c *command) variable(name string) {
 var plainVariables = []string{"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "DEBIAN_FRONTEND", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_OUTPUT",
 	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "TF_LOG", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION", "DEBUG", "VERBOSE"}
 
+// elsewhere are variables that direct a client to another machine.
+var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_HOST CONTAINER_HOST CONTAINER_CONNECTION VAULT_ADDR CONSUL_HTTP_ADDR NOMAD_ADDR ARGOCD_SERVER GH_HOST GITLAB_HOST GITLAB_URI BUILDKIT_HOST DOCKER_HOST ETCDCTL_ENDPOINTS OS_AUTH_URL")
+
 // exported judges a variable that programs are given: some of them name code to
 // run, and no list of those is whole.
 func (c *command) exported(name string, value word) {
 	switch {
 	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
 	case name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == "":
+	case slices.Contains(elsewhere, name):
+		c.find(T4, "chooses another machine by "+name)
 	case strings.HasSuffix(name, "PAGER") && value.static && (value.text == "" || value.text == "cat"):
 	default:
 		c.find(T3, name+" may decide what programs run, load or write")
