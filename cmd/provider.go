@@ -2,11 +2,7 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +19,6 @@ import (
 	"github.com/talkops-ai/talkops/sdk/conform"
 	"github.com/talkops-ai/talkops/sdk/practice"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
-	"github.com/talkops-ai/talkops/wasm-providers/acme"
 )
 
 func (a *app) providerCommand(flags *given) *cobra.Command {
@@ -312,113 +307,4 @@ same accepts the new bytes of a module that config.toml names.`,
 	c.Flags().StringVar(&name, "name", "", "the provider's name; else what the module calls itself")
 	c.Flags().StringArrayVar(&hosts, "allow-host", nil, "one more host it may reach (repeatable)")
 	return c
-}
-
-// languages are what a new provider can be written in.
-var languages = []string{"go"}
-
-const newReadme = `# NAME: a sandbox provider for talkops
-
-    talkops provider build           # writes NAME.wasm
-    talkops provider check --practice NAME.wasm
-    talkops provider add NAME.wasm
-    export ACME_API_KEY=...          # whatever your Describe declares
-    talkops --sandbox NAME -p "..."
-
-main.go is a whole provider for the practice service, which ` + "`check --practice`" + `
-starts on this computer. Put your service in its place, call by call: the methods are
-those of sdk/sandbox, and their comments say what each promises. Requests leave by
-guest.Do and guest.Open alone. The value of a secret setting is a placeholder; talkops
-puts the secret in its place where it stands in a header.
-
-Without talkops the build is
-
-    GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags="-s -w" -o NAME.wasm .
-`
-
-func (a *app) providerNewCommand() *cobra.Command {
-	var lang, sdk string
-	c := &cobra.Command{
-		Use: "new NAME", Short: "Write a small working provider to begin with",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{"give the new provider a name: talkops provider new NAME"}
-			}
-			return nil
-		},
-		Example: "  talkops provider new --lang go acme",
-		RunE: func(_ *cobra.Command, args []string) error {
-			name := args[0]
-			if why := providerName(name); why != "" {
-				return &usageError{why}
-			}
-			if !slices.Contains(languages, lang) {
-				return &usageError{fmt.Sprintf("--lang %s: there is no such kit; there is: %s", lang, strings.Join(languages, ", "))}
-			}
-			dir := a.absolute(name)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				if errors.Is(err, fs.ErrExist) {
-					return &usageError{name + " is there already; nothing was written"}
-				}
-				return err
-			}
-			source, err := acme.Source.ReadFile("go/main.go")
-			if err != nil {
-				return err
-			}
-			text := strings.ReplaceAll(string(source), `Name: "acme"`, fmt.Sprintf("Name: %q", name))
-			text = strings.ReplaceAll(text, `Provider: "acme"`, fmt.Sprintf("Provider: %q", name))
-			mod := fmt.Sprintf("module %s\n\ngo 1.26\n", name)
-			if sdk != "" {
-				mod += fmt.Sprintf("\nrequire github.com/talkops-ai/talkops v0.0.0\n\nreplace github.com/talkops-ai/talkops => %s\n", a.absolute(sdk))
-			}
-			for file, content := range map[string]string{"main.go": text, "go.mod": mod, "README.md": strings.ReplaceAll(newReadme, "NAME", name)} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
-					return err
-				}
-			}
-			next := "talkops provider build"
-			if sdk == "" {
-				next = "go get github.com/talkops-ai/talkops && " + next
-			}
-			fmt.Fprintf(a.streams.Err, "%s holds a provider that works. Next: cd %s && %s\n", name, name, next)
-			return nil
-		},
-	}
-	c.Flags().StringVar(&lang, "lang", "go", "the language: "+strings.Join(languages, ", "))
-	c.Flags().StringVar(&sdk, "sdk", "", "a checkout of talkops whose sdk is used")
-	return c
-}
-
-func (a *app) providerBuildCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "build [DIR]", Short: "Build a provider's module with its language's own tools", Args: usage(cobra.MaximumNArgs(1)),
-		Example: "  talkops provider build\n  talkops provider build ./acme",
-		RunE: func(c *cobra.Command, args []string) error {
-			dir := a.dir
-			if len(args) > 0 {
-				dir = a.absolute(args[0])
-			}
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-				return &usageError{dir + " holds no provider that talkops can build: there is no go.mod"}
-			}
-			tool, err := exec.LookPath("go")
-			if err != nil {
-				return &usageError{"building needs Go, which is not installed (go is not in PATH)"}
-			}
-			out := filepath.Join(dir, filepath.Base(dir)+".wasm")
-			cmd := exec.CommandContext(c.Context(), tool, "build", "-mod=mod", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", out, ".")
-			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, a.streams.Err, a.streams.Err
-			cmd.Env = append(slices.Clone(a.environ), "GOOS=wasip1", "GOARCH=wasm")
-			if err := cmd.Run(); err != nil {
-				return fmt.Errorf("the build failed: %w", err)
-			}
-			m, _, err := wasm.Read(out)
-			if err != nil {
-				return told(err)
-			}
-			fmt.Fprintf(a.streams.Err, "%s: %d bytes. Next: talkops provider check --practice %s\n", out, m.Size, out)
-			return nil
-		},
-	}
 }

@@ -26,8 +26,16 @@ func TestProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("..", "testdata", "providers"),
+	p := practiced(func(e *testscript.Env) error {
+		return os.WriteFile(filepath.Join(e.WorkDir, "acme.wasm"), module, 0o644)
+	})
+	p.Dir = filepath.Join("..", "testdata", "providers")
+	testscript.Run(t, p)
+}
+
+// practiced gives stories the practice service at $PRACTICE, with its key.
+func practiced(setup func(*testscript.Env) error) testscript.Params {
+	return testscript.Params{
 		Setup: func(e *testscript.Env) error {
 			s, err := practice.Start(practice.Config{})
 			if err != nil {
@@ -45,7 +53,7 @@ func TestProviders(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("TALKOPS_HOME", filepath.Join(home, ".talkops"))
 			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-			return os.WriteFile(filepath.Join(e.WorkDir, "acme.wasm"), module, 0o644)
+			return setup(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"append": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -71,5 +79,5 @@ func TestProviders(t *testing.T) {
 				}
 			},
 		},
-	})
+	}
 }

@@ -154,7 +154,7 @@ func (provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	b := &box{api: a, id: m.ID, dir: m.Dir, expires: m.Expires}
 	if spec.Dir != "" {
 		// The wanted directory, if it can be made; else the box's own.
-		exit, err := b.Exec(ctx, sandbox.Cmd{ID: "dir-" + m.ID, Args: []string{"/bin/sh", "-c", `mkdir -p -- "$1" && cd -- "$1" && [ -w . ]`, "sh", spec.Dir}})
+		exit, err := b.Exec(ctx, sandbox.Cmd{ID: fmt.Sprint("dir-", time.Now().UnixNano()), Args: []string{"/bin/sh", "-c", `mkdir -p -- "$1" && cd -- "$1" && [ -w . ]`, "sh", spec.Dir}})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,188 @@
+//go:build linux && (amd64 || arm64)
+
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
+	"github.com/talkops-ai/talkops/sdk/practice"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+var guests = flag.Bool("guests", false, "a language whose compiler is missing fails instead of being skipped")
+
+// TestKits tells the story of testdata/kits in every language, which is named in
+// $LANGUAGE, and looks at what its provider can do beyond the contract.
+func TestKits(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("the whole contract, through the wall, in every language")
+			}
+			if l.build(t.Context(), t.TempDir(), "x") == nil {
+				if *guests {
+					t.Fatalf("missing: %s", l.needs)
+				}
+				t.Skipf("missing: %s", l.needs)
+			}
+			built := t.TempDir()
+			t.Run("story", func(t *testing.T) {
+				p := practiced(func(e *testscript.Env) error {
+					e.Setenv("LANGUAGE", l.name)
+					e.Setenv("BUILT", built)
+					e.Setenv("SDK", "--sdk=")
+					e.Setenv("TMPDIR", os.TempDir()) // the practice service's boxes have a user of their own
+					home, err := os.UserHomeDir()
+					e.Setenv("RUSTUP_HOME", cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(home, ".rustup")))
+					if l.name == "go" {
+						e.Setenv("SDK", "--sdk="+root)
+						for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+							out, err := exec.Command("go", "env", name).Output()
+							if err != nil {
+								return err
+							}
+							e.Setenv(name, strings.TrimSpace(string(out)))
+						}
+					}
+					return err
+				})
+				p.Dir = filepath.Join("..", "testdata", "kits")
+				testscript.Run(t, p)
+			})
+			if !t.Failed() {
+				abilities(t, filepath.Join(built, "mine.wasm"))
+			}
+		})
+	}
+}
+
+// abilities holds the tutorial's provider to what the contract leaves open.
+func abilities(t *testing.T, file string) {
+	s, err := practice.Start(practice.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	p := wasmtest.Load(t, "mine", file, s.URL())
+	first := sandbox.Spec{Settings: s.Settings(), Labels: map[string]string{"run": "a b&c"}, Lifetime: 90 * time.Minute}
+	sb := opened(t, p, first)
+	dir := sb.Info().Dir
+
+	t.Run("a machine is listed with its times", func(t *testing.T) {
+		list, err := sandbox.List(ctx, p, first)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		got := list[0]
+		if got.ID != sb.Info().ID || got.Labels["run"] != "a b&c" || got.State == "" {
+			t.Errorf("listed is %+v", got)
+		}
+		if lives := got.Expires.Sub(got.Created); lives != first.Lifetime {
+			t.Errorf("it lives for %v, want %v", lives, first.Lifetime)
+		}
+		if !got.Expires.Equal(sb.Info().Expires) || time.Until(got.Expires) > first.Lifetime {
+			t.Errorf("it expires at %v, opening said %v", got.Expires, sb.Info().Expires)
+		}
+	})
+	t.Run("a snapshot is opened again", func(t *testing.T) {
+		if err := sb.WriteFile(ctx, dir+"/kept", strings.NewReader("still here"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := sandbox.Snapshot(ctx, sb, "a \"name\"\n"); err != nil {
+			t.Fatal(err)
+		}
+		spec := first
+		spec.Snapshot = "a \"name\"\n"
+		again := opened(t, p, spec)
+		var out strings.Builder
+		if err := again.ReadFile(ctx, again.Info().Dir+"/kept", &out); err != nil || out.String() != "still here" {
+			t.Errorf("read %q, %v", out.String(), err)
+		}
+		spec.Snapshot = "no such"
+		if _, err := p.Open(ctx, spec); sandbox.CodeOf(err) != sandbox.CodeNotFound || !strings.Contains(err.Error(), "no such") {
+			t.Errorf("from a missing snapshot: %v", err)
+		}
+	})
+	t.Run("a command is killed by its id", func(t *testing.T) {
+		r, w := io.Pipe()
+		exit := make(chan int, 1)
+		go func() {
+			n, _ := sb.Exec(ctx, sandbox.Cmd{ID: "the/one", Args: []string{"/bin/sh", "-c", "echo go; exec sleep 600"}, Stdout: w})
+			exit <- n
+		}()
+		if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if err := sandbox.Kill(ctx, sb, "the/one"); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-exit; n < 128 {
+			t.Errorf("it ended with %d", n)
+		}
+	})
+	t.Run("the wanted directory is made, also when attaching twice", func(t *testing.T) {
+		spec := first
+		spec.ID, spec.Dir = sb.Info().ID, dir+"/wanted ünd 'odd"
+		for range 2 {
+			if got := opened(t, p, spec).Info().Dir; got != spec.Dir {
+				t.Errorf("it is %q, want %q", got, spec.Dir)
+			}
+		}
+		spec.Dir = "/proc/none/here"
+		if got := opened(t, p, spec).Info().Dir; got != dir {
+			t.Errorf("instead of one that cannot be made it is %q, want %q", got, dir)
+		}
+	})
+	t.Run("names and words keep their bytes", func(t *testing.T) {
+		name := dir + "/\xff\xfe 😀"
+		if err := sb.WriteFile(ctx, name, strings.NewReader("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := sb.ReadFile(ctx, name, &out); err != nil || out.String() != "x" {
+			t.Errorf("read %q, %v", out.String(), err)
+		}
+		words := []string{"😀\u2028\x01\x7f", "\\u0041", "é", "\t"}
+		out.Reset()
+		exit, err := sb.Exec(ctx, sandbox.Cmd{Args: append([]string{"printf", "[%s]"}, words...), Stdout: &out})
+		if want := "[" + strings.Join(words, "][") + "]"; exit != 0 || err != nil || out.String() != want {
+			t.Errorf("%d, %v, %q, want %q", exit, err, out.String(), want)
+		}
+	})
+	t.Run("the key is refused in the service's words", func(t *testing.T) {
+		spec := first
+		spec.Settings = map[string]string{"api_key": "wrong-key", "api_url": s.URL()}
+		if _, err := p.Open(ctx, spec); sandbox.CodeOf(err) != sandbox.CodeUnauthenticated || !strings.Contains(err.Error(), "the API key is not valid") {
+			t.Errorf("error is %v", err)
+		}
+	})
+	if n := len(slices.Compact(s.Boxes())); n != 2 {
+		t.Errorf("%d boxes were made, want 2", n)
+	}
+}
+
+func opened(t *testing.T, p sandbox.Provider, spec sandbox.Spec) sandbox.Sandbox {
+	t.Helper()
+	sb, err := p.Open(context.WithoutCancel(t.Context()), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sb
+}
