@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,13 +75,24 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	defer closeModels()
 	setup := a.redact.Writer(noteWriter{printer})
 	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, setup
+	box.tell()
+	at := approval.Place{Provider: cfg.Sandbox.Provider}
+	aside, err := a.start(ctx, cfg, at, printer.Note, printer.Warn)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer func() {
+		for _, problem := range aside.end(ctx, at) {
+			printer.Warn("%v", problem)
+		}
+	}()
 	s, err := session.Start(ctx, box.opts)
 	setup.Close()
 	if err != nil {
 		return ended(ctx, err)
 	}
 	printer.Stop()
-	err = a.converse(ctx, cfg, f, box, s, mode, hosts, lookups, open)
+	err = a.converse(ctx, cfg, f, box, s, mode, hosts, lookups, aside, open)
 	endErr := s.End()
 	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
 	f.slip.ended(s, work)
@@ -98,7 +110,7 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 
 // converse shows the window over an open session.
 func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box *box, s *session.Session, mode approval.Mode, hosts approval.Hosts,
-	lookups []tool.Tool, open func(string) (model.Model, model.Model, error)) error {
+	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error)) error {
 	info := s.Sandbox.Info()
 	c := &conversation{
 		app: a, box: s, expires: info.Expires, title: box.opts.Provider.Describe().Title,
@@ -119,6 +131,8 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	}
 	c.policy = a.policy(cfg, mode, c.place, info.Dir, logs)
 	c.policy.Hosts = hosts
+	quiet := &headless.Printer{Out: io.Discard, Err: io.Discard} // the window is on the screen
+	c.policy.Opinion = a.opinion(ctx, cfg, f, c.place, quiet, func(usd float64) { c.agent.Spend(usd) })
 	turns := cfg.Run.MaxTurns
 	if cfg.Value("run.max_turns").Origin.Layer == config.LayerDefault {
 		turns = 0 // a person is there to stop it
@@ -135,11 +149,11 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	}
 	c.agent = &agent.Agent{
 		Model: m, Place: c.place,
-		Tools: a.redact.Tools(append(tool.All(s.Sandbox, tool.Options{
+		Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
 			Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 			Mask: a.redact.Writer,
-		}), lookups...)),
-		Approver:  &approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember},
+		}), lookups, aside.tools), c.place)),
+		Approver:  aside.hooks.Approver(&approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember}),
 		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: moment(c.current)},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
