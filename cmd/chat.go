@@ -132,7 +132,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	c.policy = a.policy(cfg, mode, c.place, info.Dir, logs)
 	c.policy.Hosts = hosts
 	quiet := &headless.Printer{Out: io.Discard, Err: io.Discard} // the window is on the screen
-	c.policy.Opinion = a.opinion(ctx, cfg, f, c.place, quiet, func(usd float64) { c.agent.Spend(usd) })
+	c.policy.Opinion = a.opinion(ctx, cfg, f, c.place, quiet, func(usd float64) { c.agent.SpendAside(usd) })
 	turns := cfg.Run.MaxTurns
 	if cfg.Value("run.max_turns").Origin.Layer == config.LayerDefault {
 		turns = 0 // a person is there to stop it

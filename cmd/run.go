@@ -209,7 +209,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		policy := a.policy(cfg, mode, place, info.Dir, logs)
 		policy.Hosts = hosts
 		var ag *agent.Agent
-		policy.Opinion = a.opinion(ctx, cfg, f, place, printer, func(usd float64) { ag.Spend(usd) })
+		policy.Opinion = a.opinion(ctx, cfg, f, place, printer, func(usd float64) { ag.SpendAside(usd) })
 		m, grader, err := open(s.Dir)
 		if err != nil {
 			return rubric.Outcome{}, err

@@ -53,6 +53,7 @@ type Agent struct {
 	History []model.Message
 
 	spent float64
+	aside float64 // spent in the Run that goes on, but not by its steps
 	fill  fill
 }
 
@@ -172,6 +173,7 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Outcome, error) {
 	r := &run{Agent: a, refusals: map[string]int{}, same: map[string]int{}}
 	a.Say(model.Message{Role: model.RoleUser, Text: prompt})
 	err := r.loop(ctx)
+	r.out.CostUSD, a.aside = r.out.CostUSD+a.aside, 0
 	return r.out, err
 }
 
@@ -289,6 +291,13 @@ func (a *Agent) Afford() error {
 
 // Spend counts a cost that arose beside the conversation.
 func (a *Agent) Spend(usd float64) { a.spent += usd }
+
+// SpendAside is Spend for what is asked of another model during a Run; its Outcome
+// holds it.
+func (a *Agent) SpendAside(usd float64) {
+	a.spent += usd
+	a.aside += usd
+}
 
 func (r *run) emit(e Event) {
 	if r.Emit == nil {
