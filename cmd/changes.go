@@ -41,7 +41,7 @@ func (a *app) warnf(format string, args ...any) {
 
 // homes are the kept works of runs, oldest first.
 func (a *app) homes() []*workspace.Home {
-	list := session.Homes(filepath.Join(a.home, "saved"))
+	list := session.Homes(a.savedDir())
 	slices.SortStableFunc(list, func(x, y *workspace.Home) int { return x.Run.Started.Compare(y.Run.Started) })
 	return list
 }
@@ -362,7 +362,11 @@ func (a *app) pullCommand(flags *given) *cobra.Command {
 				a.warnf("deleted in the sandbox: %q", name)
 			}
 			fmt.Fprintf(a.streams.Out, "%d files and directories in %s\n", len(out.Made)+len(out.Already), headless.Clean(dir))
-			return conflicts(h, out, a.warnf)
+			if err := conflicts(h, out, a.warnf); err != nil {
+				return err
+			}
+			took(h, aside, nil, a.warnf)
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, allHelp)
@@ -399,7 +403,11 @@ others are applied, and the exit status is 6. Applying twice changes nothing mor
 			}
 			a.warnf("%d changes %s in %s, %d there already", len(out.Made), word, h.Run.Project, len(out.Already))
 			sayMerged(out, a.warnf)
-			return conflicts(h, out, a.warnf)
+			if err := conflicts(h, out, a.warnf); err != nil || dry {
+				return err
+			}
+			took(h, aside, nil, a.warnf)
+			return nil
 		},
 	}
 	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be done")
@@ -432,15 +440,17 @@ changed; the names of what was deleted go into FILE.deleted, each ended by NUL.`
 			}
 			take, aside := h.Split(all)
 			a.sayAside(h, aside)
+			var left []workspace.Left
 			switch {
 			case patch != "":
-				files, err := writePatch(h, a.absolute(patch), take, a.warnf)
+				files, missing, err := writePatch(h, a.absolute(patch), take, a.warnf)
 				if err != nil {
 					return &exportError{"the patch was not written", err}
 				}
 				if len(files) > 1 {
 					fmt.Fprintln(a.streams.Out, headless.Clean(patch+".first"))
 				}
+				left = missing
 				fmt.Fprintln(a.streams.Out, headless.Clean(patch))
 			case branch != "":
 				commit, err := h.Branch(c.Context(), branch, "Work of talkops run "+h.Run.ID, take)
@@ -454,6 +464,7 @@ changed; the names of what was deleted go into FILE.deleted, each ended by NUL.`
 				}
 				fmt.Fprintln(a.streams.Out, headless.Clean(tarFile))
 			}
+			took(h, aside, left, a.warnf)
 			return nil
 		},
 	}
@@ -548,7 +559,7 @@ func (a *app) rescue(ctx context.Context, run string) error {
 	a.sayAside(h, aside)
 	if len(h.Changes) > 0 {
 		file := filepath.Join(h.Dir, "changes.patch")
-		files, err := writePatch(h, file, take, a.warnf)
+		files, _, err := writePatch(h, file, take, a.warnf)
 		if err != nil {
 			return &exportError{"the patch was not written", err}
 		}

@@ -56,6 +56,7 @@ func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	}
 	a.warn(cfg)
 	a.noteOrphans()
+	a.tidySaved(cfg)
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
 	want, err := a.wantExport(cfg)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but branch %s was not made (talkops sandbox export %s --branch NAME)", h.Dir, w.where, h.Run.ID), err}
 		}
 		work.Branch = w.where
+		took(h, aside, nil, warn)
 		warn("branch %s holds the changes (%.12s)", w.where, commit)
 		return work, nil
 	case "apply":
@@ -124,21 +126,41 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		}
 		warn("applied to the project: %d changes", len(out.Made))
 		sayMerged(out, warn)
-		return work, conflicts(h, out, warn)
+		err = conflicts(h, out, warn)
+		if err == nil {
+			took(h, aside, nil, warn)
+		}
+		return work, err
 	}
 	file := w.where
 	if file == "" {
 		file = filepath.Join(h.Dir, "changes.patch")
 	}
+	var left []workspace.Left
 	var err error
-	if work.Patch, err = writePatch(h, file, take, warn); err != nil {
+	if work.Patch, left, err = writePatch(h, file, take, warn); err != nil {
 		return work, &exportError{fmt.Sprintf("the work is kept in %s, but its patch was not written", h.Dir), err}
+	}
+	if w.where != "" {
+		took(h, aside, left, warn)
 	}
 	for _, file := range work.Patch {
 		warn("patch: %s", file)
 	}
 	note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
 	return work, nil
+}
+
+// took notes that work found its place outside of its home, if that was all of it:
+// then its home may go when it is old.
+func took(h *workspace.Home, aside []workspace.Aside, left []workspace.Left, warn func(string, ...any)) {
+	kept := slices.ContainsFunc(aside, func(x workspace.Aside) bool { return !x.Never })
+	if kept || len(left) > 0 || !h.Run.Whole { // what is not whole may be written to
+		return
+	}
+	if err := h.Take(); err != nil {
+		warn("warning: %v", err)
+	}
 }
 
 // sayMerged tells which files of the user's got changes beside their own.
@@ -168,35 +190,37 @@ func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...a
 }
 
 // writePatch writes a patch, whole or not at all, and returns its name. Where git
-// takes the changes in two steps only, it is two files, in their order.
-func writePatch(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) (files []string, err error) {
+// takes the changes in two steps only, it is two files, in their order. left is what
+// is in none of them.
+func writePatch(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) (files []string, left []workspace.Left, err error) {
 	first, then := workspace.Steps(changes)
 	if len(first) > 0 {
 		ahead := file + ".first"
-		if err := writeStep(h, ahead, first, warn); err != nil {
-			return nil, err
+		if left, err = writeStep(h, ahead, first, warn); err != nil {
+			return nil, nil, err
 		}
 		warn("a directory takes the place of a link, which git does in two steps: apply %s first", ahead)
 		files = append(files, ahead)
 	}
-	if err := writeStep(h, file, then, warn); err != nil {
-		return nil, err
+	more, err := writeStep(h, file, then, warn)
+	if err != nil {
+		return nil, nil, err
 	}
-	return append(files, file), nil
+	return append(files, file), append(left, more...), nil
 }
 
-func writeStep(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) error {
+func writeStep(h *workspace.Home, file string, changes []workspace.Change, warn func(string, ...any)) ([]workspace.Left, error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".talkops-patch-*")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.Remove(f.Name())
 	left, err := h.Patch(f, changes)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range left {
 		warn("%q is not in the patch: %s; get it with: talkops sandbox pull %s DIR", l.Name, l.Why, h.Run.ID)
 	}
-	return os.Rename(f.Name(), file)
+	return left, os.Rename(f.Name(), file)
 }

@@ -140,6 +140,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if !f.quiet {
 		a.warn(cfg)
 		a.noteOrphans()
+		a.tidySaved(cfg)
 	}
 	if cfg.Run.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -606,7 +607,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 		}
 	}
 	b.opts = session.Options{
-		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: filepath.Join(a.home, "saved"),
+		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: a.savedDir(),
 		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep,
 		CreateTimeout: cfg.Sandbox.CreateTimeout, SetupTimeout: cfg.Sandbox.SetupTimeout,
 	}

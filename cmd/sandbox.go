@@ -21,7 +21,7 @@ import (
 func (a *app) sandboxCommand(flags *given) *cobra.Command {
 	c := &cobra.Command{Use: "sandbox", Short: "Work with sandboxes without a model", Args: usage(cobra.NoArgs), RunE: group}
 	c.AddCommand(a.changesCommands(flags)...)
-	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand(), a.pruneCommand())
+	c.AddCommand(a.execCommand(flags), a.checkCommand(flags), a.listCommand(), a.rmCommand(), a.pruneCommand(flags))
 	return c
 }
 
@@ -296,15 +296,21 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 }
 
 // pruneCommand ends what earlier runs left.
-func (a *app) pruneCommand() *cobra.Command {
+func (a *app) pruneCommand(flags *given) *cobra.Command {
 	var discard, dry bool
 	c := &cobra.Command{
 		Use: "prune", Short: "End the sandboxes that earlier runs left", Args: usage(cobra.NoArgs),
 		Long: `Prune ends the machines of runs that are no more: killed, crashed, or cut off. It
 leaves alone what is in use, what was kept on purpose, and, without --discard, what may
-hold work that was not saved.`,
+hold work that was not saved. Then it removes saved work past saved.max_age or
+saved.max_bytes that was applied, exported or pulled; with --discard also such that was
+not, which it names otherwise.`,
 		Example: "  talkops sandbox prune --dry-run\n  talkops sandbox prune",
 		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := a.loadFor(c, flags)
+			if err != nil {
+				return err
+			}
 			leases, err := a.leases().List()
 			if err != nil {
 				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
@@ -329,13 +335,17 @@ hold work that was not saved.`,
 				fmt.Fprintln(a.streams.Out, headless.Clean(orName(l)))
 				ended++
 			}
-			if ended+left+len(errs) == 0 {
+			n, err := a.pruneSaved(cfg, dry, discard)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if ended+left+n+len(errs) == 0 {
 				fmt.Fprintln(a.streams.Err, "nothing was left")
 			}
 			return errors.Join(errs...)
 		},
 	}
-	c.Flags().BoolVar(&discard, "discard", false, "end those that hold unsaved work too")
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say which would be ended")
+	c.Flags().BoolVar(&discard, "discard", false, "also what holds work that was not saved, and saved work that nobody took")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be ended and removed")
 	return c
 }

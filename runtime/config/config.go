@@ -111,6 +111,7 @@ type Config struct {
 	Rubric    Rubric
 	Approval  Approval
 	Web       Web
+	Saved     Saved
 	Providers map[string]Provider // sandboxes.providers.<name>
 	Hooks     []Hook              // by name
 	Servers   []Server            // by name
@@ -148,6 +149,12 @@ type Sync struct {
 	Include, Exclude, AllowSecrets []string
 	Gitignore                      bool
 	MaxFileBytes, MaxTotalBytes    int64
+}
+
+// Saved bounds the work of runs that is kept on this computer.
+type Saved struct {
+	MaxAge   time.Duration
+	MaxBytes int64
 }
 
 // Tools holds the limits of the model's tools.
@@ -474,7 +481,7 @@ var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
-	"sandboxes.warm", "ui",
+	"sandboxes.warm",
 	"sandboxes.providers.*.limits",
 }
 

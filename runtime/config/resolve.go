@@ -201,6 +201,7 @@ func (c *Config) fill(src Sources) error {
 		Environment: c.text("approval.environment"), Production: c.words("approval.production"),
 		Model: c.text("approval.model"),
 	}
+	c.Saved = Saved{c.span("saved.max_age"), c.whole("saved.max_bytes")}
 	c.Web = Web{c.text("web.search_provider"), c.text("web.searxng_url"), c.words("web.allow_hosts")}
 	return nil
 }

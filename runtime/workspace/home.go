@@ -37,6 +37,7 @@ type Run struct {
 	Host     string    `json:"host"`
 	Started  time.Time `json:"started"`
 	Whole    bool      `json:"whole"` // everything was brought home at the end
+	Taken    time.Time `json:"taken,omitzero"` // when all of it was applied, exported or pulled last; zero: never
 }
 
 // A Change is one difference between what was sent and what the sandbox holds.
@@ -439,8 +440,19 @@ func (h *Home) Finish() error {
 	return h.write()
 }
 
-// Remove deletes the home.
-func (h *Home) Remove() error { return os.RemoveAll(h.Dir) }
+// Take says that all there is has found its place outside of the home.
+func (h *Home) Take() error {
+	h.Run.Taken = time.Now().UTC().Truncate(time.Second)
+	return h.write()
+}
+
+// Remove deletes the home. If it is broken off, what is left is no home any more.
+func (h *Home) Remove() error {
+	if err := os.Remove(filepath.Join(h.Dir, "changes.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(h.Dir)
+}
 
 func (h *Home) change(name string) *Change {
 	i := sort.Search(len(h.Changes), func(i int) bool { return h.Changes[i].Name >= name })
