@@ -114,6 +114,10 @@ func (c *command) git(args []word) {
 			c.find(T0, "looks")
 		}
 	}
+	if verb == "help" && (o.has("-w", "-i", "-m") || shortened(rest, []string{"--web", "--info", "--man"}) || o.has("--web", "--info", "--man")) {
+		c.find(T3, "starts another program")
+		return
+	}
 	switch verb {
 	case "status", "log", "diff", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "describe", "shortlog", "rev-list", "cat-file", "name-rev", "merge-base", "show-ref", "for-each-ref", "grep", "whatchanged",
 		"diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "check-attr", "var", "version", "help", "range-diff", "cherry", "show-branch", "verify-pack", "fsck":
@@ -162,6 +166,10 @@ func (c *command) git(args []word) {
 		}
 		c.find(TX, "changes what programs git runs")
 	case "add":
+		if o.has("-e", "-i", "-p") || shortened(rest, []string{"--edit", "--interactive", "--patch"}) || o.has("--edit", "--interactive", "--patch") {
+			c.find(T3, "starts an editor, or waits for answers")
+			return
+		}
 		if c.gitRuns() {
 			c.find(T3, "the repository's configuration may run programs")
 			return

@@ -141,6 +141,9 @@ func (c *command) infrastructure(name string, args []word) {
 			c.find(T4, "acts on a store of secrets")
 		}
 	case "minikube", "kind", "k3d", "vagrant":
+		if name == "vagrant" && slices.ContainsFunc(args, func(w word) bool { return !w.static || w.text == "push" || w.text == "cloud" || w.text == "login" }) {
+			c.find(T4, "publishes")
+		}
 		c.find(T3, "changes the machine", machine)
 	case "kubectx", "kubens":
 		if len(args) == 0 {
@@ -206,6 +209,13 @@ func (c *command) terraform(args []word, grunt bool) {
 			c.find(T3, "loads plug-ins and modules of the workspace")
 		}
 		return
+	}
+	for _, w := range args {
+		if name, dir, is := strings.Cut(w.text, "="); is && strings.TrimLeft(name, "-") == "chdir" {
+			if c.outside(word{text: dir, static: w.static, glob: w.glob}) {
+				c.find(T3, "works in a directory that was not read")
+			}
+		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
 	switch verb {

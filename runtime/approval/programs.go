@@ -1489,6 +1489,10 @@ func (c *command) golang(args []word) {
 	if len(args) > 0 && args[0].static {
 		verb = args[0].text
 	}
+	if verb == "doc" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(strings.TrimLeft(w.text, "-"), "http") }) {
+		c.find(T3, "serves pages, and opens a browser")
+		return
+	}
 	switch verb {
 	case "version", "help", "doc":
 		c.find(T0, "looks")
@@ -1560,8 +1564,12 @@ func (c *command) code(name string, args []word) {
 	}
 	if strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") {
 		for i, w := range args {
-			if w.static && w.text == "-m" && i+1 < len(args) && args[i+1].static {
-				module := args[i+1 : len(args) : len(args)]
+			module := args[i+1:]
+			if joined, is := strings.CutPrefix(w.text, "-m"); w.static && is && joined != "" {
+				module = append([]word{literal(joined)}, module...)
+				w.text = "-m"
+			}
+			if w.static && w.text == "-m" && len(module) > 0 && module[0].static {
 				if publishes(name, module) || slices.Contains(reaching, module[0].text) || outward(module[0].text) {
 					c.find(T4, "publishes, or acts on another machine")
 					return
@@ -1573,7 +1581,11 @@ func (c *command) code(name string, args []word) {
 		c.started(args)
 	}
 	if slices.Contains([]string{"python", "python2", "python3", "node", "nodejs", "ruby", "perl", "php", "lua", "pwsh", "deno", "bun", "tclsh", "java", "expect"}, name) {
-		operands := split(args, "-c", "-m", "-e", "-W", "-X", "-I", "-r").operands
+		o := split(args, "-c", "-m", "-e", "-W", "-X", "-I", "-r")
+		operands := o.operands
+		if slices.ContainsFunc(o.values("-c", "-e"), func(w word) bool { return !w.static }) {
+			c.find(TX, "runs text that is not known")
+		}
 		if c.in.unknown && len(args) == 0 || c.in.unknown && len(operands) > 0 && operands[0].text == "-" && c.in.text == nil {
 			c.find(TX, "runs text that is not known")
 			return

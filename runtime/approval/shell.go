@@ -266,7 +266,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 			}
 		}
 		c.assign(x.Args, true)
-		shows := len(x.Args) == 0
+		shows := !slices.ContainsFunc(x.Args, func(a *syntax.Assign) bool {
+			return !a.Naked || a.Name != nil || a.Value == nil || !strings.HasPrefix(a.Value.Lit(), "-")
+		}) // with no name it shows all
 		for _, a := range x.Args {
 			shows = shows || a.Naked && a.Value != nil && strings.HasPrefix(a.Value.Lit(), "-") && strings.Contains(a.Value.Lit(), "p")
 		}
