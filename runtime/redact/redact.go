@@ -4,7 +4,9 @@ package redact
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -80,6 +82,15 @@ func forms(value string) []string {
 		}
 	}
 	all = append(all, within(trimmed)...)
+	digits := hex.EncodeToString([]byte(trimmed))
+	backwards := []byte(trimmed)
+	slices.Reverse(backwards)
+	all = append(all, digits, strings.ToUpper(digits), string(backwards), strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(trimmed)), "="))
+	for line := range slices.Chunk([]byte(digits), 60) { // as xxd wraps it
+		if len(digits) > 60 && len(line) >= 2*shortest {
+			all = append(all, string(line))
+		}
+	}
 	for _, escaped := range []string{url.QueryEscape(trimmed), url.PathEscape(trimmed), strings.ReplaceAll(url.QueryEscape(trimmed), "+", "%20")} {
 		all = append(all, escaped, lowerHex(escaped))
 	}

@@ -3,12 +3,15 @@ package redact_test
 import (
 	"bytes"
 	"context"
+	"encoding/base32"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +48,10 @@ func written() map[string]string {
 		"base64url":              base64.URLEncoding.EncodeToString([]byte(key)),
 		"base64url, unpadded":    base64.RawURLEncoding.EncodeToString([]byte(key)),
 		"a line of a key":        "| AASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+		"hexadecimal":            hex.EncodeToString([]byte(key)),
+		"hexadecimal, capitals":  strings.ToUpper(hex.EncodeToString([]byte(key))),
+		"base32":                 base32.StdEncoding.EncodeToString([]byte(key)),
+		"backwards":              backwards(key),
 	}
 	for i := range 3 { // as in the header of a user name and password
 		all[fmt.Sprintf("inside base64, %d", i)] = base64.StdEncoding.EncodeToString([]byte(strings.Repeat("u", i) + ":" + key + ":more"))
@@ -52,9 +59,15 @@ func written() map[string]string {
 	return all
 }
 
+func backwards(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
 // leaks reports whether text still holds most of the secret.
 func leaks(text string) bool {
-	for _, w := range []string{key[:16], "0123+abcDEF", base64.StdEncoding.EncodeToString([]byte(key))[4:20], "AASCBKcwggSj", url.QueryEscape(key)[8:20]} {
+	for _, w := range []string{key[:16], "0123+abcDEF", base64.StdEncoding.EncodeToString([]byte(key))[4:20], backwards(key)[:16], hex.EncodeToString([]byte(key))[:24], strings.ToUpper(hex.EncodeToString([]byte(key)))[:24], base32.StdEncoding.EncodeToString([]byte(key))[:20], "AASCBKcwggSj", url.QueryEscape(key)[8:20]} {
 		if strings.Contains(text, w) {
 			return true
 		}
