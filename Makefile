@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 VENDORS = modal daytona runloop langsmith agentcore vercel
 
-.PHONY: build demo test short check conform-full fmt vet staticcheck race cross test-vendors bench ci clean
+.PHONY: build demo test short check conform-full fmt vet staticcheck race cross test-vendors test-guests bench ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
@@ -60,11 +60,16 @@ test-vendors:
 	.ci/need node=nodejs npm=npm
 	set -e; for vendor in $(VENDORS); do sh providers/internal/emulate/vendor-client.sh $$vendor; done
 
+# The kits of every language that providers are written in, with compilers from
+# ordinary registries. The Go one is in make test too.
+test-guests:
+	.ci/guests
+
 # Every line has a ratio: our time over that of the plain way, which the tests name.
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/... ./runtime/... ./wasm-providers/...
 
-ci: check race conform-full test-vendors demo
+ci: check race conform-full test-vendors test-guests demo
 
 clean:
 	rm -rf bin build

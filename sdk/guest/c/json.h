@@ -265,6 +265,18 @@ UNUSED unsigned json_hex(text v, int at) {
 	return n;
 }
 
+UNUSED text to_base64(text t) {
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	builder b = {0};
+	for (int i = 0; i < t.len; i += 3) {
+		const unsigned char *c = (const unsigned char *)t.at + i;
+		int left = t.len - i, n = c[0] << 16 | (left > 1 ? c[1] << 8 : 0) | (left > 2 ? c[2] : 0);
+		for (int k = 0; k < 4; k++)
+			add(&b, k <= left ? digits[n >> (18 - 6 * k) & 63] : '=');
+	}
+	return (text){b.at, b.len};
+}
+
 UNUSED text from_base64(text t) {
 	builder b = {0};
 	uint32_t n = 0;

@@ -200,6 +200,7 @@ typedef struct {
 	text headers; // JSON: {"name": ["value"]}. The value of a secret setting is a
 	              // placeholder: talkops puts the secret in its place in a header.
 	text body;    // JSON or other UTF-8
+	text bytes;   // or any bytes
 	int from;     // or a handle whose bytes are the body and stay outside
 	bool pieces;  // or what stream_send gives, until stream_finish
 	int to;       // a handle that takes the body of a 2xx answer, whose bytes stay outside
@@ -220,9 +221,9 @@ UNUSED text request_wire(const request *r, bool stream) {
 	const framing *f = r->frame;
 	if (f && f->field)
 		route = format("{\"field\":%q,\"stdout\":%q,\"stderr\":%q,\"data\":%q,\"as\":%q}", TEXT_OF(f->field), TEXT_OF(f->out), TEXT_OF(f->err), TEXT_OF(f->data), TEXT_OF(f->as));
-	return format("{\"method\":%q,\"url\":%q,\"headers\":%j,\"body\":%q,\"body_ref\":%d,\"body_sent\":%s,\"idempotent\":%s,\"timeout_ms\":%d,"
+	return format("{\"method\":%q,\"url\":%q,\"headers\":%j,\"body\":%q,\"body_b64\":%q,\"body_ref\":%d,\"body_sent\":%s,\"idempotent\":%s,\"timeout_ms\":%d,"
 	              "\"resp\":{\"mode\":%q,\"ref\":%d,\"frame\":%q,\"route\":%t}}",
-	              TEXT_OF(r->method), r->url, r->headers, r->body, r->from, r->pieces ? "true" : "false", r->again ? "true" : "false", r->timeout_ms,
+	              TEXT_OF(r->method), r->url, r->headers, r->body, to_base64(r->bytes), r->from, r->pieces ? "true" : "false", r->again ? "true" : "false", r->timeout_ms,
 	              TEXT_OF(stream ? "stream" : r->to ? "ref" : "inline"), r->to, TEXT_OF(f ? f->frame : ""), route);
 }
 
