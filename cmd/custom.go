@@ -145,7 +145,7 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 	if err != nil {
 		return &config.Error{Text: fmt.Sprintf("sandboxes.providers.%s.allow_hosts: %v", name, err)}
 	}
-	c.Grant.Hosts = list
+	c.Grant.Hosts, c.Grant.State = list, filepath.Join(a.home, "state", name+".json")
 	for _, p := range own.AllowPaths {
 		if err := hostfuncs.CheckFolder(p.Path, a.userHome, a.home); err != nil {
 			return &config.Error{Text: fmt.Sprintf("sandboxes.providers.%s.allow_paths: %v; it cannot be given to a module", name, err)}

@@ -15,6 +15,7 @@ import (
 type Grant struct {
 	Hosts   []Host // where it may connect
 	Folders []Folder
+	State   string // the file that keeps its state; empty: none is kept
 
 	LogBytes    int   // of log lines in one operation; 0 is 64 KiB
 	InlineBytes int64 // of an answer it reads as text, at most 512 KiB, which 0 is too

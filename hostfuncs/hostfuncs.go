@@ -94,6 +94,7 @@ type Op struct {
 	Stop     <-chan struct{}   // closed when the operation shall end; nil: never
 	Deadline time.Time         // zero: none
 	Secrets  map[string]Secret // by the key of the setting
+	Settings map[string]string // values that are no secret
 
 	Stdout, Stderr io.Writer // where emit goes; nil discards
 
@@ -118,6 +119,7 @@ type Call struct {
 	outMu   sync.Mutex
 	outErr  error // of the caller's writers
 	logLeft int   // bytes
+	macs    int   // made so far
 	emitted int64
 }
 
@@ -254,6 +256,12 @@ func (c *Call) Invoke(name string, ints []int64, block []byte) (n int64, out []b
 			return 0, encode(&abi.Error{Kind: string(sandbox.CodeInternal), Message: "nothing has failed"})
 		}
 		return 0, encode(c.last)
+	case "stream_info":
+		return 0, encode(c.info(arg(0)))
+	case "mac":
+		return 0, encode(c.mac(block))
+	case "state":
+		return 0, encode(c.state(block))
 	case "ext":
 		return 0, encode(map[string]any{"error": &abi.Error{Kind: string(sandbox.CodeUnsupported), Message: "this talkops has no such function"}})
 	}

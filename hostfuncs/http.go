@@ -45,6 +45,7 @@ type exchange struct {
 	body   chan []byte   // of a body that is sent in pieces
 	taken  chan struct{} // closed when nobody takes more of it
 	finish bool
+	socket *socket // of a wss address
 
 	head chan struct{} // closed when resp or err is there
 	resp *http.Response
@@ -52,6 +53,9 @@ type exchange struct {
 	sent atomic.Bool
 
 	records chan record // once its answer is read in records
+	reading atomic.Bool
+	read    atomic.Bool // to its end
+	routed  [2]atomic.Int64
 }
 
 // begin starts a request in the background.
@@ -70,23 +74,27 @@ func (c *Call) begin(block []byte, stream bool) (*exchange, *abi.Error) {
 	if x.req.TimeoutMS > 0 {
 		x.timer = time.AfterFunc(time.Duration(x.req.TimeoutMS)*time.Millisecond, x.cancel)
 	}
-	var source io.Reader
-	if x.req.BodyRef != 0 {
-		s, ok := c.handles[x.req.BodyRef].(io.Reader)
-		if !ok {
-			x.cancel()
-			return nil, &abi.Error{Kind: string(sandbox.CodeInvalidArgument), Message: fmt.Sprintf("%d is no handle to read from", x.req.BodyRef)}
-		}
-		source = s
+	b, err := c.bodyOf(x.req)
+	if err != nil {
+		x.cancel()
+		return nil, err
 	}
-	if x.req.BodySent {
+	socket := isSocket(x.req.URL)
+	if x.req.BodySent || socket {
 		x.body, x.taken = make(chan []byte, 1), make(chan struct{})
-		source = &sentBody{x: x}
+		b.source, b.size = &sentBody{x: x}, -1
+		if x.req.BodySize > 0 {
+			b.size = x.req.BodySize
+		}
 	}
 	c.wg.Go(func() {
 		defer close(x.head)
 		began := time.Now()
-		x.resp, x.err = x.run(source)
+		if socket {
+			x.err = x.dial()
+		} else {
+			x.resp, x.err = x.run(b)
+		}
 		x.audit(began)
 	})
 	return x, nil
@@ -130,14 +138,10 @@ type loose struct{ io.Reader }
 func (loose) Close() error { return nil }
 
 // run makes the request, following redirects within the grant.
-func (x *exchange) run(source io.Reader) (*http.Response, *abi.Error) {
-	body, err := inlineBody(x.req)
-	if err != nil {
-		return nil, err
-	}
-	again := x.req.Again && source == nil
+func (x *exchange) run(b body) (*http.Response, *abi.Error) {
+	again := x.req.Again && b.source == nil
 	for try := 1; ; try++ {
-		resp, err := x.follow(body, source)
+		resp, err := x.follow(b)
 		retry := again && try < mostTries
 		var wait time.Duration
 		switch {
@@ -195,14 +199,14 @@ func denied(err error) *abi.Error {
 }
 
 // follow sends the request once, and again where a redirect leads.
-func (x *exchange) follow(body []byte, source io.Reader) (*http.Response, *abi.Error) {
-	method, headers := x.req.Method, x.req.Headers
+func (x *exchange) follow(b body) (*http.Response, *abi.Error) {
+	method, headers, sign := x.req.Method, x.req.Headers, x.req.Sign
 	at, err := x.c.f.grant.check(x.req.URL)
 	if err != nil {
 		return nil, denied(err)
 	}
 	for hop := 0; ; hop++ {
-		resp, failure := x.once(method, at, headers, body, source)
+		resp, failure := x.once(method, at, headers, sign, b)
 		if failure != nil {
 			return nil, failure
 		}
@@ -229,51 +233,50 @@ func (x *exchange) follow(body []byte, source io.Reader) (*http.Response, *abi.E
 			return nil, e
 		}
 		if resp.StatusCode == 303 || method == http.MethodPost && resp.StatusCode < 303 {
-			method, body, source = http.MethodGet, nil, nil
+			method, b = http.MethodGet, body{}
 			headers = maps.Clone(headers)
 			maps.DeleteFunc(headers, func(k string, _ []string) bool { return strings.HasPrefix(strings.ToLower(k), "content-") })
-		} else if source != nil {
+		} else if b.source != nil {
 			return nil, &abi.Error{Kind: string(sandbox.CodeUnavailable), Message: "a redirect asks for a streamed body again", Sent: true}
 		}
 		if next.Host != at.Host || next.Scheme != at.Scheme {
-			headers = nil
+			headers, sign = nil, nil
 		}
 		at = next
 	}
 }
 
 // once sends one request.
-func (x *exchange) once(method string, at *url.URL, headers map[string][]string, body []byte, source io.Reader) (*http.Response, *abi.Error) {
+func (x *exchange) once(method string, at *url.URL, headers map[string][]string, sign *abi.Sign, b body) (*http.Response, *abi.Error) {
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
 		return nil, &abi.Error{Kind: string(sandbox.CodeInvalidArgument), Message: "the request is not valid"}
 	}
 	switch {
-	case source != nil:
-		if b, ok := source.(*sentBody); ok {
-			req.Body = b
+	case b.source != nil:
+		if sent, ok := b.source.(*sentBody); ok {
+			req.Body = sent
 		} else {
-			req.Body = loose{source}
+			req.Body = loose{b.source}
 		}
-		req.ContentLength = -1
-		if x.req.BodySize > 0 {
-			req.ContentLength = x.req.BodySize
-		}
-	case len(body) > 0:
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.ContentLength = b.size
+	case len(b.data) > 0:
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(b.data)), int64(len(b.data))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.data)), nil }
 	}
-	for key, values := range headers {
-		for _, v := range values {
-			v, err := x.c.fill(v, at)
-			if err != nil {
-				return nil, denied(err)
-			}
-			req.Header.Add(key, v)
-		}
-		if strings.EqualFold(key, "host") {
-			return nil, denied(errors.New("the header Host is not a module's to set"))
+	if err := x.c.setHeaders(req, headers); err != nil {
+		return nil, denied(err)
+	}
+	if b.typ != "" {
+		req.Header.Set("Content-Type", b.typ)
+	}
+	if x.req.Encode != "" && req.Body != nil {
+		req.Header.Set("Content-Encoding", x.req.Encode)
+	}
+	if sign != nil {
+		if err := x.c.sign(ctx, req, *sign, b.data, b.source != nil); err != nil {
+			return nil, denied(err)
 		}
 	}
 	type answer struct {
@@ -310,6 +313,23 @@ func (x *exchange) once(method string, at *url.URL, headers map[string][]string,
 	return got.resp, nil
 }
 
+// setHeaders gives a request the module's headers, with secrets in their places.
+func (c *Call) setHeaders(req *http.Request, headers map[string][]string) error {
+	for key, values := range headers {
+		if strings.EqualFold(key, "host") {
+			return errors.New("the header Host is not a module's to set")
+		}
+		for _, v := range values {
+			v, err := c.fill(v, req.URL)
+			if err != nil {
+				return err
+			}
+			req.Header.Add(key, v)
+		}
+	}
+	return nil
+}
+
 // explain is a failure of the network as the module learns it.
 func (x *exchange) explain(err error) *abi.Error {
 	if e, ok := errors.AsType[*abi.Error](err); ok {
@@ -332,7 +352,9 @@ func (x *exchange) explain(err error) *abi.Error {
 // audit writes a line about a request: never a header, query or body.
 func (x *exchange) audit(began time.Time) {
 	result := "failed"
-	if x.resp != nil {
+	if x.socket != nil {
+		result = "opened"
+	} else if x.resp != nil {
 		result = strconv.Itoa(x.resp.StatusCode)
 	} else if x.err != nil {
 		result = x.err.Error()
@@ -351,7 +373,9 @@ func (x *exchange) Close() error {
 		x.timer.Stop()
 	}
 	<-x.head
-	if x.resp != nil {
+	if x.socket != nil {
+		x.socket.conn.CloseNow()
+	} else if x.resp != nil {
 		x.resp.Body.Close()
 	}
 	return nil
@@ -459,6 +483,9 @@ func (c *Call) http(block []byte) abi.HTTPResponse {
 func (x *exchange) answer() (a abi.HTTPResponse, keep bool) {
 	if x.err != nil {
 		return abi.HTTPResponse{Error: x.err}, false
+	}
+	if x.socket != nil {
+		return abi.HTTPResponse{Status: http.StatusSwitchingProtocols, Headers: x.c.scrubHeaders(x.socket.header), Length: -1}, true
 	}
 	a = abi.HTTPResponse{Status: x.resp.StatusCode, Headers: x.c.scrubHeaders(x.resp.Header), Length: x.resp.ContentLength}
 	mode := x.req.Response

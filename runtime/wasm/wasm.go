@@ -232,7 +232,9 @@ func (p *Provider) checkAbout() error {
 }
 
 // HostFeatures lists what this host can do beyond the ABI's first words.
-func HostFeatures() []string { return []string{"http.stream", "stream.route", "http.start"} }
+func HostFeatures() []string {
+	return []string{"http.stream", "stream.route", "http.start", "http.ws", "http.parts", "stream.envelope", "sign.sigv4", "mac", "state"}
+}
 
 func version() [2]int { return [2]int{abi.Major, abi.Minor} }
 
@@ -476,7 +478,7 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 		common.DeadlineMS = max(1, time.Until(deadline).Milliseconds())
 	}
 	common.Settings, common.Options = map[string]string{}, o.spec.Options
-	secrets := map[string]hostfuncs.Secret{}
+	secrets, plain := map[string]hostfuncs.Secret{}, map[string]string{}
 	for _, s := range p.about.Settings {
 		v := o.spec.Settings[s.Key]
 		if v == "" {
@@ -485,11 +487,13 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 		if s.Secret {
 			secrets[s.Key] = hostfuncs.Secret{Value: v, Hosts: s.Hosts}
 			v = "{{secret:" + s.Key + "}}"
+		} else {
+			plain[s.Key] = v
 		}
 		common.Settings[s.Key] = v
 	}
 	call := p.funcs.Begin(hard, hostfuncs.Op{
-		Name: p.name + " " + o.op, Stop: stop, Deadline: deadline, Secrets: secrets,
+		Name: p.name + " " + o.op, Stop: stop, Deadline: deadline, Secrets: secrets, Settings: plain,
 		Stdout: o.stdout, Stderr: o.stderr, Created: o.created, Progress: o.progress,
 	})
 	if o.bind != nil {

@@ -24,8 +24,8 @@ func Functions() []Function {
 		{"http_start", "b", "i"},    // begins one: a handle for the functions below
 		{"http_wait", "ii", "b"},    // handle, milliseconds → HTTPResponse when the headers are there
 		{"stream_next", "ii", "b"},  // handle, milliseconds → the next piece or record
-		{"stream_send", "ib", "i"},  // handle, a piece of the request's body: 0, or not yet
-		{"stream_finish", "i", "i"}, // the request's body is complete
+		{"stream_send", "ib", "i"},  // handle, a piece of the request's body or a WebSocket's Message: 0, or not yet
+		{"stream_finish", "i", "i"}, // the request's body is complete; a WebSocket is closed in good order
 		{"stream_close", "i", "i"},  // lets go of it
 		{"emit", "ib", "i"},         // 1 stdout or 2 stderr, bytes; 1: nobody takes more
 		{"ref_read", "iii", "b"},    // handle, most bytes, milliseconds → bytes
@@ -41,6 +41,9 @@ func Functions() []Function {
 		{"random", "i", "b"},        // so many bytes, at most 4096
 		{"last_error", "", "b"},     // Error of the last call that failed
 		{"ext", "b", "b"},           // {"fn": …}: the door for functions of later minors
+		{"stream_info", "i", "b"},   // handle → StreamInfo
+		{"mac", "b", "b"},           // MACCall → MACResult
+		{"state", "b", "b"},         // StateCall → StateResult
 	}
 }
 
@@ -58,6 +61,33 @@ type HTTPRequest struct {
 	Redirect  string              `json:"redirect,omitempty"`   // "follow" (allowed hosts alone), "manual", "error"
 	Again     bool                `json:"idempotent,omitempty"` // it may be sent again
 	Response  HTTPMode            `json:"resp,omitempty"`
+	Parts     []Part              `json:"parts,omitempty"`     // the body, one after the other
+	Multipart []Part              `json:"multipart,omitempty"` // or these as multipart/form-data
+	Encode    string              `json:"encode,omitempty"`    // "gzip": of the whole body
+	Sign      *Sign               `json:"sign,omitempty"`
+}
+
+// A Part is a piece of a body: one of Text, B64 and Ref. Name, Filename and
+// Headers are of multipart.
+type Part struct {
+	Text     string            `json:"text,omitempty"`
+	B64      string            `json:"b64,omitempty"`
+	Ref      int32             `json:"ref,omitempty"` // streamed from a handle
+	As       string            `json:"as,omitempty"`  // of Ref: "raw" (default), "base64", or "json" for the inside of a JSON string
+	Name     string            `json:"name,omitempty"`
+	Filename string            `json:"filename,omitempty"`
+	Headers  map[string]string `json:"headers,omitempty"`
+}
+
+// A Sign makes the host sign a request, so that the module never holds the key.
+// KeyID, Key and SessionToken name settings.
+type Sign struct {
+	Kind         string `json:"kind"` // "sigv4"
+	Service      string `json:"service"`
+	Region       string `json:"region"`
+	KeyID        string `json:"key_id"`
+	Key          string `json:"key"`
+	SessionToken string `json:"session_token,omitempty"`
 }
 
 // An HTTPMode says where an answer's body goes.
@@ -67,9 +97,66 @@ type HTTPMode struct {
 	Ref       int32  `json:"ref,omitempty"`   // of ref: the handle that takes it
 	To        int32  `json:"to,omitempty"`    // of emit: 1 stdout, 2 stderr
 	OK        []int  `json:"ok,omitempty"`    // statuses whose body goes to ref or emit; absent: 200 to 299
-	Frame     string `json:"frame,omitempty"` // of stream: "raw" (default), "lines", "sse"
+	Frame     string `json:"frame,omitempty"` // of stream: "raw" (default), "lines", "sse", "envelope"
 	MaxRecord int64  `json:"max_record,omitempty"`
-	Route     *Route `json:"route,omitempty"` // of lines and sse
+	Route     *Route `json:"route,omitempty"` // of lines, sse, envelope and a WebSocket
+}
+
+// An Envelope is a record of the frame "envelope": a message with its flags and
+// length before it, as Connect, gRPC-web and gRPC have it. One of Data and B64.
+type Envelope struct {
+	Flags int    `json:"flags"`
+	Data  string `json:"data,omitempty"`
+	B64   string `json:"b64,omitempty"`
+}
+
+// A Message is what goes over a WebSocket, in either direction. A request to a
+// wss:// address opens one; stream_next gives the other side's messages.
+type Message struct {
+	Op   string `json:"op"`             // "text" or "binary"
+	Data string `json:"data,omitempty"` // of text
+	B64  string `json:"b64,omitempty"`  // of binary
+}
+
+// StreamInfo tells of a stream that is read, or was.
+type StreamInfo struct {
+	Status   int                 `json:"status,omitempty"`
+	Trailers map[string][]string `json:"trailers,omitempty"` // once the body is read
+	Code     int                 `json:"code,omitempty"`     // of a WebSocket's close
+	Reason   string              `json:"reason,omitempty"`
+	Stdout   int64               `json:"stdout"` // bytes that the route delivered
+	Stderr   int64               `json:"stderr"`
+	Error    *Error              `json:"error,omitempty"`
+}
+
+// A MACCall asks for an HMAC with a secret that the module cannot read.
+type MACCall struct {
+	Alg     string `json:"alg"`    // "hmac-sha256", "hmac-sha512" or "hmac-sha1"
+	Secret  string `json:"secret"` // the setting's key
+	Data    string `json:"data,omitempty"`
+	DataB64 string `json:"data_b64,omitempty"`
+	Out     string `json:"out,omitempty"` // "hex" (default), "base64" or "base64url"
+}
+
+// A MACResult answers it.
+type MACResult struct {
+	MAC   string `json:"mac,omitempty"`
+	Error *Error `json:"error,omitempty"`
+}
+
+// A StateCall touches the little that the host keeps for a provider between runs,
+// 64 KiB in all.
+type StateCall struct {
+	Fn    string `json:"fn"` // "get", "set", "delete"
+	Key   string `json:"key"`
+	Value string `json:"value,omitempty"`
+}
+
+// A StateResult answers it. A key that is not there has no value.
+type StateResult struct {
+	Value string `json:"value,omitempty"`
+	Found bool   `json:"found,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }
 
 // A Route makes the host deliver output that a vendor frames in JSON: a record

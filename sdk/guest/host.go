@@ -94,6 +94,28 @@ func hostLastError() int64
 //go:wasmimport talkops:host/v1 fs
 func hostFS(block uint64) int64
 
+//go:wasmimport talkops:host/v1 stream_info
+func hostStreamInfo(handle int32) int64
+
+//go:wasmimport talkops:host/v1 mac
+func hostMAC(block uint64) int64
+
+//go:wasmimport talkops:host/v1 state
+func hostState(block uint64) int64
+
+// ask sends a message to a host function and reads its answer.
+func ask[R any](f func(uint64) int64, message any) (answer R, err error) {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return answer, err
+	}
+	at := with(data, f)
+	if at < 0 {
+		return answer, lastError()
+	}
+	return answer, json.Unmarshal(take(uint64(at)), &answer)
+}
+
 // put copies data into a block, which the caller frees.
 func put(data []byte) uint64 {
 	at := kernelAlloc(uint64(len(data)))

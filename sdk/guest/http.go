@@ -26,11 +26,40 @@ type Request struct {
 	Body []byte    // or these bytes
 	From io.Reader // or a reader the caller handed over, whose bytes stay outside
 
+	Parts     []Part    // or these, one after the other
+	Multipart []Part    // or these as multipart/form-data
+	Gzip      bool      // the body is compressed by the host
+	Sign      *abi.Sign // the host signs the request
+
 	To    io.Writer // takes the body of a 2xx answer, which stays outside if the caller handed it over
 	Again bool      // it may be sent again after a failure
 
 	Timeout time.Duration // 0: the operation's own
 	Most    int64         // bytes of an answer that is kept; 0 is 256 KiB
+}
+
+// A Part is a piece of a body: Text, else Bytes, else From.
+type Part struct {
+	Text  string
+	Bytes []byte
+	From  io.Reader // a reader the caller handed over
+	As    string    // of From: "raw" (default), "base64", or "json" for the inside of a JSON string
+
+	Name, Filename string // of multipart
+	Header         map[string]string
+}
+
+func (p Part) wire() (abi.Part, error) {
+	w := abi.Part{Text: p.Text, As: p.As, Name: p.Name, Filename: p.Filename, Headers: p.Header}
+	switch s, ok := p.From.(*source); {
+	case ok:
+		w.Ref = s.handle
+	case p.From != nil:
+		return w, sandbox.Errorf(sandbox.CodeInvalidArgument, "a part can be read from what the caller handed over alone")
+	case p.Text == "":
+		w.B64 = base64.StdEncoding.EncodeToString(p.Bytes)
+	}
+	return w, nil
 }
 
 // A Response is its answer.
@@ -114,6 +143,22 @@ func (r Request) wire(ctx context.Context) (abi.HTTPRequest, error) {
 	if s, ok := r.From.(*source); ok {
 		w.BodyRef = s.handle
 	}
+	w.Sign = r.Sign
+	if r.Gzip {
+		w.Encode = "gzip"
+	}
+	for _, list := range []struct {
+		from []Part
+		to   *[]abi.Part
+	}{{r.Parts, &w.Parts}, {r.Multipart, &w.Multipart}} {
+		for _, p := range list.from {
+			part, err := p.wire()
+			if err != nil {
+				return w, err
+			}
+			*list.to = append(*list.to, part)
+		}
+	}
 	timeout := r.Timeout
 	if end, ok := ctx.Deadline(); ok && (timeout == 0 || time.Until(end) < timeout) {
 		timeout = time.Until(end)
@@ -173,7 +218,7 @@ type Stream struct {
 // Framing says how an answer is cut into records, and which of them are output of
 // the running command that the host delivers itself.
 type Framing struct {
-	Frame string // "raw", "lines" or "sse"
+	Frame string // "raw", "lines", "sse" or "envelope"
 	Route *abi.Route
 }
 
@@ -330,6 +375,23 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Info tells how the stream stands: what the route delivered, trailers once it is
+// read, the code of a WebSocket's close.
+func (s *Stream) Info() (abi.StreamInfo, error) {
+	at := hostStreamInfo(s.handle)
+	if at < 0 {
+		return abi.StreamInfo{}, lastError()
+	}
+	var info abi.StreamInfo
+	if err := json.Unmarshal(take(uint64(at)), &info); err != nil {
+		return info, err
+	}
+	if info.Error != nil {
+		return info, info.Error.Sandbox()
+	}
+	return info, nil
+}
+
 // Close lets go of the answer.
 func (s *Stream) Close() error {
 	if s.handle != 0 {
@@ -353,16 +415,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 // ReadFile reads a file of a folder that the user granted by name (allow_paths).
 func ReadFile(folder, name string) ([]byte, error) {
-	data, err := json.Marshal(abi.FileCall{Fn: "open", Root: folder, Path: name})
+	r, err := ask[abi.FileResult](hostFS, abi.FileCall{Fn: "open", Root: folder, Path: name})
 	if err != nil {
-		return nil, err
-	}
-	at := with(data, hostFS)
-	if at < 0 {
-		return nil, lastError()
-	}
-	var r abi.FileResult
-	if err := json.Unmarshal(take(uint64(at)), &r); err != nil {
 		return nil, err
 	}
 	if r.Error != nil {

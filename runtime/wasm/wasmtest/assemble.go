@@ -2,10 +2,12 @@ package wasmtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/talkops-ai/talkops/sdk/abi"
@@ -21,6 +23,9 @@ type Source struct {
 	Without  string            // an export that is missing
 	Imports  [][2]string       // more functions to import, of no parameters and results
 	Pages    int               // of memory at the start
+
+	Namespace string // of the host functions; empty: talkops' own
+	Fetch     bool   // it imports Extism's own HTTP, for Fetch
 }
 
 // The functions a body may call.
@@ -32,7 +37,8 @@ const (
 	CallSleep     = 4 // i32 milliseconds → i32
 	CallLog       = 5 // i32 level, i64 block → i32
 	CallHTTP      = 6 // i64 block → i64
-	hostFunctions = 7
+	callFetch     = 7 // i64 request, i64 body → i64, if it is imported
+	hostFunctions = 8
 	CallTree      = hostFunctions // i32 depth: a tree of calls without a loop
 	CallSelf      = hostFunctions + 1
 )
@@ -112,13 +118,29 @@ func Sleep() []byte {
 
 // Say answers with a text.
 func Say(text string) []byte {
-	code := slices.Concat(I64(int64(len(text)+8)), []byte{opCall, CallAlloc, opSet, 0})
+	return slices.Concat(block(text), []byte{opGet, 0}, I64(int64(len(text))), []byte{opCall, CallOutput, opI32, 0})
+}
+
+// Output is a command that writes eight bytes and succeeds.
+func Output(text string) []byte {
+	code := slices.Concat(I64(int64(len(text))), []byte{opCall, CallAlloc, opSet, 0, opGet, 0}, I64(int64(binary.LittleEndian.Uint64([]byte(text)))), []byte{opCall, CallStore})
+	return slices.Concat(code, []byte{opI32, 1, opGet, 0, opCall, CallEmit, opDrop}, Say(`{"ok":{"exit":0}}`))
+}
+
+// Fetch makes a request by Extism's own HTTP, of a module that imports it.
+func Fetch(request string) []byte {
+	return slices.Concat(block(request+strings.Repeat(" ", (8-len(request)%8)%8)), []byte{opGet, 0}, I64(0), []byte{opCall, callFetch, opDrop, opI32, 0})
+}
+
+// block makes a block that holds text, and keeps where it is.
+func block(text string) []byte {
+	code := slices.Concat(I64(int64((len(text)+7)/8*8)), []byte{opCall, CallAlloc, opSet, 0})
 	for i := 0; i < len(text); i += 8 {
 		var chunk [8]byte
 		copy(chunk[:], text[i:])
 		code = slices.Concat(code, []byte{opGet, 0}, I64(int64(i)), []byte{opAddI64}, I64(int64(binary.LittleEndian.Uint64(chunk[:]))), []byte{opCall, CallStore})
 	}
-	return slices.Concat(code, []byte{opGet, 0}, I64(int64(len(text))), []byte{opCall, CallOutput, opI32, 0})
+	return code
 }
 
 // I64 pushes a number.
@@ -154,6 +176,7 @@ func (s Source) Assemble() []byte {
 		{0x60, 1, i32, 1, i32},      // 4: sleep
 		{0x60, 1, i32, 0},           // 5: tree
 		{0x60, 0, 0},                // 6: start, others
+		{0x60, 2, i64, i64, 1, i64}, // 7: Extism's HTTP
 	}
 	var imports [][]byte
 	add := func(module, fn string, typ byte) {
@@ -162,10 +185,16 @@ func (s Source) Assemble() []byte {
 	add("extism:host/env", "alloc", 1)
 	add("extism:host/env", "store_u64", 2)
 	add("extism:host/env", "output_set", 2)
-	add(abi.Namespace, "emit", 3)
-	add(abi.Namespace, "sleep", 4)
-	add(abi.Namespace, "log", 3)
-	add(abi.Namespace, "http", 1)
+	from := cmp.Or(s.Namespace, abi.Namespace)
+	add(from, "emit", 3)
+	add(from, "sleep", 4)
+	add(from, "log", 3)
+	add(from, "http", 1)
+	if s.Fetch {
+		add("extism:host/env", "http_request", 7)
+	} else {
+		add(from, "sleep", 4)
+	}
 	if len(s.Imports) > 0 {
 		// They come last, so that the numbers above hold; the module is refused
 		// before anything is called.
