@@ -102,6 +102,7 @@ func (c *command) run(words []word) {
 		}
 		name = path.Base(name)
 	} else if c.funcs[name] && direct {
+		c.called()
 		return // judged where it was declared
 	}
 	c.dashed(args)
@@ -657,7 +658,7 @@ func (c *command) program(name string, args []word) {
 
 // variableOf judges that the variable named by w is changed.
 func (c *command) variableOf(w word) {
-	if !w.static {
+	if !w.static || w.glob && !strings.Contains(w.text, "[") {
 		c.find(TX, "sets a variable whose name is not known")
 		return
 	}
@@ -886,6 +887,15 @@ func (c *command) trap(args []word) {
 		inner := c.child()
 		inner.dirs, inner.vars = nil, map[string]string{}
 		inner.text2(w)
+		atEnd := !slices.ContainsFunc(o.operands[1:], func(w word) bool {
+			return !w.static || !slices.Contains([]string{"EXIT", "0", "INT", "TERM", "HUP", "QUIT", "PIPE"}, strings.TrimPrefix(strings.ToUpper(w.text), "SIG"))
+		})
+		if f := parse(w.text, syntax.LangBash); f != nil && w.static && !atEnd {
+			c.leaves(f)
+			if c.called(); c.moves || len(c.sets) > 0 {
+				c.find(T3, "changes what later commands see, at any time")
+			}
+		}
 	}
 }
 
@@ -1322,7 +1332,10 @@ func (c *command) archive(name string, args []word) {
 			c.find(T3, "may run a program")
 			return
 		}
-		for _, w := range o.operands {
+		for i, w := range o.operands {
+			if i == 0 {
+				c.read(w) // what it holds gets other names
+			}
 			c.written(w)
 			if name == "split" && strings.HasPrefix(path.Base(w.text), ".") {
 				c.find(T3, "may write a file that runs programs later")

@@ -78,7 +78,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -119,6 +119,8 @@ type command struct {
 
 	patterns map[string]bool // variables that hold the names that a pattern stands for
 	direct   bool            // a simple command as it stands, not one that a program starts
+	moves    bool            // a function may change the directory
+	sets     map[string]bool // variables that functions may change; "" is all
 
 	found *[]Finding
 	*effects
@@ -161,7 +163,7 @@ func (c *command) find(t Tier, reason string, marks ...mark) {
 // child is the state of a subshell.
 func (c *command) child() *command {
 	s := *c
-	s.dirs, s.vars, s.funcs, s.taken, s.patterns = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.patterns)
+	s.dirs, s.vars, s.funcs, s.taken, s.patterns, s.sets = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.patterns), maps.Clone(c.sets)
 	s.direct = false
 	return &s
 }
@@ -396,6 +398,7 @@ func (c *command) each(x *syntax.ForClause) {
 		delete(c.vars, name)
 	default:
 		c.part = "for"
+		c.workedOut(x.Loop.(syntax.Node))
 		c.nested(x.Loop.(syntax.Node))
 		c.loop(func() { c.branch(x.Do) })
 	}
@@ -421,10 +424,59 @@ func (c *command) declare(x *syntax.FuncDecl) {
 	body.vars = map[string]string{} // it runs later, when they may have changed
 	body.dirs = nil
 	body.stmt(x.Body)
+	c.leaves(x.Body)
+	for name, from := range body.taken {
+		c.taken[name] = c.taken[name] || from
+	}
 	for name := range c.vars {
 		if !slices.Contains([]string{"HOME"}, name) {
 			delete(c.vars, name)
 		}
+	}
+}
+
+// leaves notes what a function, or a trap, may change for the commands after it.
+func (c *command) leaves(body syntax.Node) {
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.Assign:
+			if x.Name != nil {
+				c.sets[x.Name.Value] = true
+			}
+		case *syntax.WordIter:
+			c.sets[x.Name.Value] = true
+		case *syntax.ArithmCmd, *syntax.ArithmExp, *syntax.LetClause, *syntax.CStyleLoop:
+			c.sets[""] = true
+		case *syntax.ParamExp:
+			if x.Exp != nil && x.Param != nil {
+				c.sets[x.Param.Value] = true
+			}
+		case *syntax.CallExpr:
+			for _, w := range x.Args {
+				switch w.Lit() {
+				case "cd", "pushd", "popd":
+					c.moves = true
+				case "read", "mapfile", "readarray", "getopts", "printf", "unset", "wait":
+					c.sets[""] = true
+				case "eval", ".", "source":
+					c.moves, c.sets[""] = true, true
+				}
+			}
+		}
+		return true
+	})
+}
+
+// called forgets what functions may have changed.
+func (c *command) called() {
+	if c.moves {
+		c.dirs = nil
+	}
+	if c.sets[""] {
+		c.vars = map[string]string{}
+	}
+	for name := range c.sets {
+		delete(c.vars, name)
 	}
 }
 
