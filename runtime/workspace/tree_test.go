@@ -166,7 +166,7 @@ func settle() { <-time.After(3500 * time.Millisecond) }
 // same tree.
 func BenchmarkListing(b *testing.B) {
 	for _, n := range []int{10_000, 50_000} {
-		root := manyFiles(b, n)
+		root := manyFiles(b, n, 2_000)
 		sb := boxAt(b, root, os.Getenv("PATH"))
 		began := time.Now()
 		if out, err := exec.Command("sh", "-c", `tar -C "$1" -c . | gzip -1 > /dev/null`, "sh", root).CombinedOutput(); err != nil {
