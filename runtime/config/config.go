@@ -214,9 +214,13 @@ type Provider struct {
 	AllowPaths []AllowPath // folders of this computer it may use
 	Env        []string    // variables it may be given
 	MemoryMB   int         // 0: the default
-	Project    bool        // Backend comes from the project's file
-	Where      string      // where Backend stands
+	Limits     Limits
+	Project    bool   // Backend comes from the project's file
+	Where      string // where Backend stands
 }
+
+// Limits bound a module; 0 is the default.
+type Limits struct{ Concurrency, CompileSeconds, LogKB, HTTPInlineKB int }
 
 // An AllowPath grants a module a folder under a name.
 type AllowPath struct {
@@ -476,13 +480,12 @@ func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:]
 var providerKeys = []string{"backend", "working_dir", "options", "sha256"}
 
 // grantKeys are those that say what a module may touch: the user's own.
-var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb"}
+var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb", "limits"}
 
 // later are settings of features that are still to come: they mean nothing, and
 // are no misspelling. "*" is any name; a table stands for all in it.
 var later = []string{
 	"sandboxes.warm",
-	"sandboxes.providers.*.limits",
 }
 
 // laterFeature returns which of those a key belongs to, or "".

@@ -523,8 +523,6 @@ func TestSettingsToComeAreOneLine(t *testing.T) {
 	w.user(`[sandboxes]
 warm = true
 export = "patch"
-[sandboxes.providers.acme]
-limits = { time = "1m" }
 [ui]
 theme = "dark"
 `)
@@ -532,8 +530,8 @@ theme = "dark"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 3 {
-		t.Errorf("%d warnings, want 3:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
+	if len(c.Warnings) != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", len(c.Warnings), strings.Join(c.Warnings, "\n"))
 	}
 	for _, s := range c.Warnings {
 		if !strings.HasSuffix(s, " is not there yet; it has no effect") {
@@ -674,12 +672,25 @@ func TestSchemaKnowsEverySetting(t *testing.T) {
 	}
 }
 
+func TestLimitsOfModulesAreWithinBounds(t *testing.T) {
+	for line, want := range map[string]string{
+		"limits = 3": "must be a table", "limits.concurrency = 17": "concurrency", "limits.compile_s = 0": "compile_s", "limits.log_kb = \"much\"": "log_kb",
+		"limits.http_inline_kb = 513": "http_inline_kb", "limits.speed = 1": "unknown key",
+	} {
+		w := newWorld(t)
+		w.user("[sandboxes.providers.acme]\nbackend = \"acme.wasm\"\n" + line + "\n")
+		if _, err := Load(w.src); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // What a module may touch is the user's to say; a project can only pin it.
 func TestGrantsComeFromTheUserAlone(t *testing.T) {
 	w := newWorld(t)
 	sum := strings.Repeat("ab", 32)
-	w.user("[sandboxes.providers.acme]\nbackend = \"acme.wasm\"\nallow_hosts = [\"api.acme.example\"]\nenv = [\"ACME_API_KEY\"]\nmemory_mb = 32\nallow_paths = [{ name = \"a\", path = \"~/acme\" }]\n")
-	w.projectFile("[sandboxes.providers.acme]\nsha256 = \"" + sum + "\"\nallow_hosts = [\"evil.example\"]\nenv = [\"HOME\"]\nmemory_mb = 1024\nallow_paths = [{ name = \"b\", path = \"/\", mode = \"rw\" }]\n")
+	w.user("[sandboxes.providers.acme]\nbackend = \"acme.wasm\"\nallow_hosts = [\"api.acme.example\"]\nenv = [\"ACME_API_KEY\"]\nmemory_mb = 32\nallow_paths = [{ name = \"a\", path = \"~/acme\" }]\nlimits = { concurrency = 4 }\n")
+	w.projectFile("[sandboxes.providers.acme]\nsha256 = \"" + sum + "\"\nallow_hosts = [\"evil.example\"]\nenv = [\"HOME\"]\nmemory_mb = 1024\nallow_paths = [{ name = \"b\", path = \"/\", mode = \"rw\" }]\n[sandboxes.providers.acme.limits]\nconcurrency = 16\ncompile_s = 60\n")
 	w.src.Trust = Trusted
 	c, err := Load(w.src)
 	if err != nil {
@@ -687,10 +698,10 @@ func TestGrantsComeFromTheUserAlone(t *testing.T) {
 	}
 	p := c.Providers["acme"]
 	if p.SHA256 != sum || p.Project || !slices.Equal(p.AllowHosts, []string{"api.acme.example"}) || !slices.Equal(p.Env, []string{"ACME_API_KEY"}) ||
-		p.MemoryMB != 32 || len(p.AllowPaths) != 1 || p.AllowPaths[0].Write || !strings.HasSuffix(p.AllowPaths[0].Path, "acme") {
+		p.MemoryMB != 32 || p.Limits != (Limits{Concurrency: 4}) || len(p.AllowPaths) != 1 || p.AllowPaths[0].Write || !strings.HasSuffix(p.AllowPaths[0].Path, "acme") {
 		t.Errorf("got %+v", p)
 	}
-	if n := strings.Count(strings.Join(c.Warnings, "\n"), "is yours to set, not a project's; ignored"); n != 4 {
-		t.Errorf("%d warnings, want 4:\n%s", n, strings.Join(c.Warnings, "\n"))
+	if n := strings.Count(strings.Join(c.Warnings, "\n"), "is yours to set, not a project's; ignored"); n != 5 {
+		t.Errorf("%d warnings, want 5:\n%s", n, strings.Join(c.Warnings, "\n"))
 	}
 }

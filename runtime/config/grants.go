@@ -38,6 +38,10 @@ func (c *Config) grants(p *Provider, f *file, own bool, at string, t map[string]
 				return errorf("%s: %s.memory_mb must be a whole number from 1 to 1024", where, at)
 			}
 			p.MemoryMB = int(n)
+		case "limits":
+			if err := p.Limits.read(f, at+".limits", v); err != nil {
+				return err
+			}
 		case "allow_paths":
 			list, ok := v.([]any)
 			if !ok {
@@ -67,6 +71,28 @@ func (c *Config) grants(p *Provider, f *file, own bool, at string, t map[string]
 				p.AllowHosts = words.([]string)
 			}
 		}
+	}
+	return nil
+}
+
+// read takes the table of limits.
+func (l *Limits) read(f *file, at string, v any) error {
+	table, ok := v.(map[string]any)
+	if !ok {
+		return errorf("%s: %s must be a table", f.at(at), at)
+	}
+	into := map[string]*int{"concurrency": &l.Concurrency, "compile_s": &l.CompileSeconds, "log_kb": &l.LogKB, "http_inline_kb": &l.HTTPInlineKB}
+	for name, v := range table {
+		to, ok := into[name]
+		k, known := Lookup(at + "." + name)
+		if !ok || !known {
+			return errorf("%s: unknown key %s.%s", f.at(at+"."+name), at, clip(name))
+		}
+		n, err := k.decode(v)
+		if err != nil {
+			return errorf("%s: %s.%s: %v", f.at(at+"."+name), at, name, err)
+		}
+		*to = int(n.(int64))
 	}
 	return nil
 }
