@@ -239,18 +239,23 @@ func gitRuns(dir string) bool {
 	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat")
 	out, err := cmd.Output()
 	if err != nil {
-		return false // no repository
+		return ctx.Err() != nil // else there is no repository
 	}
 	for name := range strings.Lines(string(out)) {
 		name = strings.ToLower(strings.TrimSpace(name))
 		section, _, _ := strings.Cut(name, ".")
 		last := name[strings.LastIndex(name, ".")+1:]
 		switch section {
-		case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer":
+		case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer", "tar", "hook":
 			return true
 		case "core":
 			switch last {
 			case "fsmonitor", "pager", "hookspath", "sshcommand", "editor", "askpass", "gitproxy", "attributesfile", "worktree", "alternaterefscommand":
+				return true
+			}
+		case "gc", "pack", "submodule", "extensions", "imap", "log":
+			switch last {
+			case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "tunnel", "showsignature":
 				return true
 			}
 		case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
