@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -255,7 +256,7 @@ func inPieces(t *testing.T, p sandbox.Provider, url string, large int64, got <-c
 	ctx := t.Context()
 	told := ""
 	spec := sandbox.Spec{
-		Settings: map[string]string{"api_url": url},
+		Settings: map[string]string{"api_url": url, "api_key": "a secret key"},
 		Options:  map[string]any{"a": []any{}, "b": map[string]any{}, "c": []any{nil, true, false, -1.5e+30, 12, "q\"\\\x01\u2028 😀 é"}, "d": map[string]any{"e": "f"}},
 		Progress: func(s string) { told = s },
 	}
@@ -273,8 +274,10 @@ func inPieces(t *testing.T, p sandbox.Provider, url string, large int64, got <-c
 		t.Errorf("exit %d, %v, %d bytes of %d", exit, err, out.Len(), len(want))
 	}
 	told, coded, _ := strings.Cut(words.String(), "\n")
-	if coded != base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x7fab"))+"\n" {
-		t.Errorf("base64 is %q", coded)
+	mac := hmac.New(sha256.New, []byte("a secret key"))
+	io.WriteString(mac, "what is signed")
+	if want := fmt.Sprintf("%s\n%x\n", base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x7fab")), mac.Sum(nil)); coded != want {
+		t.Errorf("base64 and HMAC are %q, want %q", coded, want)
 	}
 	var options map[string]any
 	wrote, _ := json.Marshal(spec.Options)

@@ -156,6 +156,13 @@ export class Request {
     return this;
   }
 
+  /** A member of the ABI's request that has no method here, as "parts", "multipart",
+   * "encode" and "sign". */
+  more(name: string, value: Json): Request {
+    this.wire.set(name, value);
+    return this;
+  }
+
   /** How an answer that is read as it comes is cut into records. */
   frame(f: Frame): Request {
     this.mode.setString("frame", f.frame);
@@ -232,6 +239,11 @@ export class Stream {
     while (at == WAIT);
     this.ended = at == END;
     return !this.ended && fine(at) ? take(at) : null;
+  }
+
+  /** How it stands: what was delivered, trailers, the code of a WebSocket's close. */
+  info(): Json | null {
+    return answer(host_stream_info(this.handle));
   }
 
   /** Sends up to 64 KiB of the request's body. False: no more is wanted, or a failure:
@@ -320,6 +332,40 @@ export function log(level: i32, line: string): void {
   kernel_free(block);
 }
 
+/** A block that is JSON, and tells of a failure in its member "error". */
+function answer(at: i64): Json | null {
+  if (!fine(at)) return null;
+  const v = Json.parse(text(take(at)));
+  if (v == null || v.get("error").isNull()) return v;
+  readFailure(v.get("error"));
+  return null;
+}
+
+function ask(call: Json, f: (block: u64) => i64): Json | null {
+  const block = put(utf8(call.toString()));
+  const at = f(block);
+  kernel_free(block);
+  return answer(at);
+}
+
+/** The HMAC with a secret setting, which the provider cannot read: {"alg":
+ * "hmac-sha256", "secret": "api_key", "data": …} gives {"mac": …}. */
+export function mac(call: Json): Json | null {
+  return ask(call, (block: u64) => host_mac(block));
+}
+
+/** The little that is kept for a provider between runs: {"fn": "get", "key": …}, "set"
+ * with a "value", "delete". */
+export function state(call: Json): Json | null {
+  return ask(call, (block: u64) => host_state(block));
+}
+
+/** A file of a folder that the user granted by name: {"fn": "open", "root": …, "path":
+ * …} gives {"handle": …}; also "stat", "list", "create" and "remove". */
+export function file(call: Json): Json | null {
+  return ask(call, (block: u64) => host_fs(block));
+}
+
 /** Waits so many milliseconds, at most a minute. */
 export function sleep(ms: i32): bool {
   return fine(host_sleep(ms));
@@ -380,10 +426,14 @@ const MAX_BLOCK: i32 = 64 << 10;
 @external("talkops:host/v1", "stream_next") declare function host_stream_next(handle: i32, ms: i32): i64;
 @external("talkops:host/v1", "stream_send") declare function host_stream_send(handle: i32, piece: u64): i32;
 @external("talkops:host/v1", "stream_finish") declare function host_stream_finish(handle: i32): i32;
+@external("talkops:host/v1", "stream_info") declare function host_stream_info(handle: i32): i64;
 @external("talkops:host/v1", "stream_close") declare function host_stream_close(handle: i32): i32;
 @external("talkops:host/v1", "emit") declare function host_emit(stream: i32, bytes: u64): i32;
 @external("talkops:host/v1", "ref_read") declare function host_ref_read(handle: i32, most: i32, ms: i32): i64;
 @external("talkops:host/v1", "ref_write") declare function host_ref_write(handle: i32, bytes: u64): i32;
+@external("talkops:host/v1", "fs") declare function host_fs(call: u64): i64;
+@external("talkops:host/v1", "mac") declare function host_mac(call: u64): i64;
+@external("talkops:host/v1", "state") declare function host_state(call: u64): i64;
 @external("talkops:host/v1", "created") declare function host_created(opened: u64): i32;
 @external("talkops:host/v1", "progress") declare function host_progress(words: u64): i32;
 @external("talkops:host/v1", "log") declare function host_log(level: i32, line: u64): i32;

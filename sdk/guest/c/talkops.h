@@ -86,10 +86,14 @@ HOST(http_wait) int64_t host_http_wait(int32_t handle, int32_t ms);
 HOST(stream_next) int64_t host_stream_next(int32_t handle, int32_t ms);
 HOST(stream_send) int32_t host_stream_send(int32_t handle, uint64_t piece);
 HOST(stream_finish) int32_t host_stream_finish(int32_t handle);
+HOST(stream_info) int64_t host_stream_info(int32_t handle);
 HOST(stream_close) int32_t host_stream_close(int32_t handle);
 HOST(emit) int32_t host_emit(int32_t stream, uint64_t bytes);
 HOST(ref_read) int64_t host_ref_read(int32_t handle, int32_t most, int32_t ms);
 HOST(ref_write) int32_t host_ref_write(int32_t handle, uint64_t bytes);
+HOST(fs) int64_t host_fs(uint64_t call);
+HOST(mac) int64_t host_mac(uint64_t call);
+HOST(state) int64_t host_state(uint64_t call);
 HOST(created) int32_t host_created(uint64_t opened);
 HOST(progress) int32_t host_progress(uint64_t words);
 HOST(log) int32_t host_log(int32_t level, uint64_t line);
@@ -207,6 +211,8 @@ typedef struct {
 	bool again;   // it may be sent again after a failure
 	int timeout_ms; // 0: the operation's own
 	const framing *frame; // of an answer that is read as it comes
+	text more;    // a JSON object: members of the ABI's request that have no field
+	              // here, as "parts", "multipart", "encode" and "sign"
 } request;
 
 // An answer. A status of any kind is one.
@@ -221,10 +227,13 @@ UNUSED text request_wire(const request *r, bool stream) {
 	const framing *f = r->frame;
 	if (f && f->field)
 		route = format("{\"field\":%q,\"stdout\":%q,\"stderr\":%q,\"data\":%q,\"as\":%q}", TEXT_OF(f->field), TEXT_OF(f->out), TEXT_OF(f->err), TEXT_OF(f->data), TEXT_OF(f->as));
-	return format("{\"method\":%q,\"url\":%q,\"headers\":%j,\"body\":%q,\"body_b64\":%q,\"body_ref\":%d,\"body_sent\":%s,\"idempotent\":%s,\"timeout_ms\":%d,"
+	text wire = format("{\"method\":%q,\"url\":%q,\"headers\":%j,\"body\":%q,\"body_b64\":%q,\"body_ref\":%d,\"body_sent\":%s,\"idempotent\":%s,\"timeout_ms\":%d,"
 	              "\"resp\":{\"mode\":%q,\"ref\":%d,\"frame\":%q,\"route\":%t}}",
 	              TEXT_OF(r->method), r->url, r->headers, r->body, to_base64(r->bytes), r->from, r->pieces ? "true" : "false", r->again ? "true" : "false", r->timeout_ms,
 	              TEXT_OF(stream ? "stream" : r->to ? "ref" : "inline"), r->to, TEXT_OF(f ? f->frame : ""), route);
+	if (json_trim(r->more).len > 2)
+		wire = format("%t,%t", (text){wire.at, wire.len - 1}, (text){r->more.at + 1, r->more.len - 1});
+	return wire;
 }
 
 UNUSED failure response_read(text v, response *to) {
@@ -286,6 +295,17 @@ UNUSED failure stream_next(stream *s, text *record) {
 	return fine;
 }
 
+// A block that is JSON, and tells of a failure in its member "error".
+UNUSED failure answer_read(int64_t at, text *to) {
+	TRY(status(at));
+	*to = block_new(at);
+	text e = json_get(*to, "error");
+	return e.len ? failure_read(e) : fine;
+}
+
+// How it stands: what was delivered, trailers, the code of a WebSocket's close.
+UNUSED failure stream_info(stream *s, text *to) { return answer_read(host_stream_info(s->handle), to); }
+
 // Sends up to MAX_BLOCK bytes of the request's body. *wanted says whether more is.
 UNUSED failure stream_send(stream *s, text piece, bool *wanted) {
 	int n;
@@ -340,6 +360,18 @@ UNUSED void progress(text words) { WITH(block, words, host_progress(block)); }
 
 // Writes a line to talkops' log: 0 debug, 1 info, 2 warning, 3 error.
 UNUSED void log_line(int level, text line) { WITH(block, line, host_log(level, block)); }
+
+// The HMAC with a secret setting, which the provider cannot read: {"alg":
+// "hmac-sha256", "secret": "api_key", "data": …} gives {"mac": …}.
+UNUSED failure mac(text call, text *to) { return answer_read(WITH(block, call, host_mac(block)), to); }
+
+// The little that is kept for a provider between runs: {"fn": "get", "key": …}, "set"
+// with a "value", "delete".
+UNUSED failure state(text call, text *to) { return answer_read(WITH(block, call, host_state(block)), to); }
+
+// A file of a folder that the user granted by name: {"fn": "open", "root": …, "path":
+// …} gives {"handle": …}; also "stat", "list", "create" and "remove".
+UNUSED failure file(text call, text *to) { return answer_read(WITH(block, call, host_fs(block)), to); }
 
 // Waits so many milliseconds, at most a minute.
 UNUSED failure sleep_ms(int ms) { return status(host_sleep(ms)); }

@@ -17,6 +17,10 @@ pub enum Json {
 
 static NULL: Json = Json::Null;
 
+impl Default for Json {
+    fn default() -> Json { Json::Null }
+}
+
 pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Json {
     Json::Object(members.into_iter().map(|(k, v)| (k.into(), v)).collect())
 }

@@ -110,6 +110,9 @@ pub struct Request {
     pub timeout_ms: i64,
     /// How an answer that is read as it comes is cut into records.
     pub frame: Option<Frame>,
+    /// Members of the ABI's request that have no field here, as "parts", "multipart",
+    /// "encode" and "sign"; null is none.
+    pub more: Json,
 }
 
 pub enum Body {
@@ -192,6 +195,7 @@ impl Request {
             }
         }
         all.push(("resp", object(resp)));
+        all.extend(self.more.members().iter().map(|(k, v)| (k.as_str(), v.clone())));
         object(all)
     }
 
@@ -227,6 +231,11 @@ impl Stream {
     /// Waits for the next record; None is the end.
     pub fn next(&self) -> Result<Option<Vec<u8>>> {
         wait(|| unsafe { host::stream_next(self.0, PATIENCE) })
+    }
+
+    /// How it stands: what was delivered, trailers, the code of a WebSocket's close.
+    pub fn info(&self) -> Result<Json> {
+        answer(unsafe { host::stream_info(self.0) })
     }
 
     /// Sends up to 64 KiB of the request's body. False: no more is wanted.
@@ -296,6 +305,24 @@ pub fn log(level: i32, text: &str) {
     with(text.as_bytes(), |at| unsafe { host::log(level, at) });
 }
 
+/// The HMAC with a secret setting, which the provider cannot read:
+/// {"alg": "hmac-sha256", "secret": "api_key", "data": …} gives {"mac": …}.
+pub fn mac(call: &Json) -> Result<Json> {
+    answer(with(call.to_string().as_bytes(), |at| unsafe { host::mac(at) }))
+}
+
+/// The little that is kept for a provider between runs: {"fn": "get", "key": …},
+/// "set" with a "value", "delete".
+pub fn state(call: &Json) -> Result<Json> {
+    answer(with(call.to_string().as_bytes(), |at| unsafe { host::state(at) }))
+}
+
+/// A file of a folder that the user granted by name: {"fn": "open", "root": …,
+/// "path": …} gives {"handle": …}; also "stat", "list", "create" and "remove".
+pub fn file(call: &Json) -> Result<Json> {
+    answer(with(call.to_string().as_bytes(), |at| unsafe { host::fs(at) }))
+}
+
 /// Waits so many milliseconds, at most a minute.
 pub fn sleep(ms: i32) -> Result<()> {
     done(unsafe { host::sleep(ms) })
@@ -345,6 +372,15 @@ fn done(status: i32) -> Result<()> {
     if status < 0 { Err(failed(status as i64)) } else { Ok(()) }
 }
 
+/// A block that is JSON, and tells of a failure in its member "error".
+fn answer(at: i64) -> Result<Json> {
+    if at < 0 {
+        return Err(failed(at));
+    }
+    let v = Json::parse(&take(at))?;
+    if *v.get("error") == Json::Null { Ok(v) } else { Err(Error::read(v.get("error"))) }
+}
+
 fn wait(f: impl Fn() -> i64) -> Result<Option<Vec<u8>>> {
     loop {
         match f() {
@@ -387,10 +423,14 @@ mod host {
         pub fn stream_next(handle: i32, ms: i32) -> i64;
         pub fn stream_send(handle: i32, piece: u64) -> i32;
         pub fn stream_finish(handle: i32) -> i32;
+        pub fn stream_info(handle: i32) -> i64;
         pub fn stream_close(handle: i32) -> i32;
         pub fn emit(stream: i32, bytes: u64) -> i32;
         pub fn ref_read(handle: i32, most: i32, ms: i32) -> i64;
         pub fn ref_write(handle: i32, bytes: u64) -> i32;
+        pub fn fs(call: u64) -> i64;
+        pub fn mac(call: u64) -> i64;
+        pub fn state(call: u64) -> i64;
         pub fn created(opened: u64) -> i32;
         pub fn progress(text: u64) -> i32;
         pub fn log(level: i32, text: u64) -> i32;

@@ -218,6 +218,10 @@ pub const Request = struct {
     again: bool = false, // it may be sent again after a failure
     timeout_ms: i64 = 0, // 0: the operation's own
     frame: ?Frame = null, // of an answer that is read as it comes
+    parts: ?[]const Part = null, // of the body, one after the other
+    multipart: ?[]const Part = null, // or as multipart/form-data
+    gzip: bool = false, // the host compresses the body
+    sign: ?Sign = null, // the host signs the request
 
     fn wire(self: Request, stream: bool) []const u8 {
         var headers: std.json.ArrayHashMap([]const []const u8) = .{};
@@ -234,6 +238,10 @@ pub const Request = struct {
             .body_sent = self.pieces,
             .idempotent = self.again,
             .timeout_ms = self.timeout_ms,
+            .parts = self.parts,
+            .multipart = self.multipart,
+            .encode = if (self.gzip) @as(?[]const u8, "gzip") else null,
+            .sign = self.sign,
             .resp = .{
                 .mode = @as([]const u8, if (stream) "stream" else if (self.to != 0) "ref" else "inline"),
                 .ref = self.to,
@@ -262,6 +270,27 @@ pub const Request = struct {
         if (handle < 0) return failed(handle);
         return .{ .handle = handle };
     }
+};
+
+/// A piece of a body: text, bytes as base64 or a handle. A name is of multipart.
+pub const Part = struct {
+    text: ?[]const u8 = null,
+    b64: ?[]const u8 = null,
+    ref: ?i32 = null,
+    as: ?[]const u8 = null, // of a handle: "raw", "base64", or "json" for the inside of a JSON string
+    name: ?[]const u8 = null,
+    filename: ?[]const u8 = null,
+    headers: ?Map = null,
+};
+
+/// Names the settings with which the host signs, so that no key is held here.
+pub const Sign = struct {
+    kind: []const u8 = "sigv4",
+    service: []const u8,
+    region: []const u8,
+    key_id: []const u8,
+    key: []const u8,
+    session_token: ?[]const u8 = null,
 };
 
 /// Records are lines or server-sent events ("lines", "sse").
@@ -307,6 +336,11 @@ pub const Stream = struct {
     pub fn next(self: *Stream) !?[]const u8 {
         const at = try wait(host.stream_next, .{self.handle}) orelse return null;
         return try takeInto(at, &self.buffer);
+    }
+
+    /// How it stands: what was delivered, trailers, the code of a WebSocket's close.
+    pub fn info(self: Stream) !Json {
+        return answered(host.stream_info(self.handle));
     }
 
     /// Sends up to 64 KiB of the request's body. False: no more is wanted.
@@ -381,6 +415,32 @@ pub fn log(level: i32, text: []const u8) void {
     const at = put(text);
     defer kernel.free(at);
     _ = host.log(level, at);
+}
+
+/// A block that is JSON, and tells of a failure in its member "error".
+fn answered(at: i64) !Json {
+    if (at < 0) return failed(at);
+    const text = take(at);
+    if ((try parse(struct { @"error": ?WireError = null }, text)).@"error") |e| return explained(e);
+    return parse(Json, text);
+}
+
+/// The HMAC with a secret setting, which the provider cannot read:
+/// .{ .alg = "hmac-sha256", .secret = "api_key", .data = … } gives {"mac": …}.
+pub fn mac(call: anytype) !Json {
+    return answered(with(json(call), host.mac));
+}
+
+/// The little that is kept for a provider between runs: .{ .@"fn" = "get", .key = … },
+/// "set" with a value, "delete".
+pub fn state(call: anytype) !Json {
+    return answered(with(json(call), host.state));
+}
+
+/// A file of a folder that the user granted by name: .{ .@"fn" = "open", .root = …,
+/// .path = … } gives {"handle": …}; also "stat", "list", "create" and "remove".
+pub fn file(call: anytype) !Json {
+    return answered(with(json(call), host.fs));
 }
 
 /// Waits so many milliseconds, at most a minute.
@@ -512,10 +572,14 @@ const host = struct {
     extern "talkops:host/v1" fn stream_next(handle: i32, ms: i32) i64;
     extern "talkops:host/v1" fn stream_send(handle: i32, piece: u64) i32;
     extern "talkops:host/v1" fn stream_finish(handle: i32) i32;
+    extern "talkops:host/v1" fn stream_info(handle: i32) i64;
     extern "talkops:host/v1" fn stream_close(handle: i32) i32;
     extern "talkops:host/v1" fn emit(stream: i32, bytes: u64) i32;
     extern "talkops:host/v1" fn ref_read(handle: i32, most: i32, ms: i32) i64;
     extern "talkops:host/v1" fn ref_write(handle: i32, bytes: u64) i32;
+    extern "talkops:host/v1" fn fs(call: u64) i64;
+    extern "talkops:host/v1" fn mac(call: u64) i64;
+    extern "talkops:host/v1" fn state(call: u64) i64;
     extern "talkops:host/v1" fn created(opened: u64) i32;
     extern "talkops:host/v1" fn progress(text: u64) i32;
     extern "talkops:host/v1" fn log(level: i32, text: u64) i32;

@@ -1,7 +1,7 @@
 // A provider whose bytes go through the module: what the tutorial's leaves out.
 
 import {
-  Frame, Json, Reader, Request, Stream, emit, fail, now, progress, random, remaining, serve, sleep, stopped, text, toBase64, utf8, write,
+  Frame, Json, Reader, Request, emit, fail, file, mac, now, progress, random, remaining, serve, sleep, state, stopped, text, toBase64, utf8, write,
 } from "./talkops";
 export { talkops_provider_abi_1 } from "./talkops";
 
@@ -13,7 +13,7 @@ export function sandbox_write_file(): i32 { return serve(writeFile); }
 export function sandbox_destroy(): i32 { return serve(destroy); }
 
 function describe(call: Json): Json | null {
-  return Json.parse(`{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}], "features": {}}`);
+  return Json.parse(`{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}, {"key": "api_key", "secret": true}], "features": {}}`);
 }
 
 function open(call: Json): Json | null {
@@ -35,7 +35,12 @@ function exec(call: Json): Json | null {
   for (let piece = stdin.next(); piece != null; piece = stdin.next()) {
     if (!emit(1, piece)) return null;
   }
-  if (!stdin.ended || !emit(2, utf8(call.get("options").toString())) || !emit(2, utf8("\n" + toBase64(word) + "\n"))) return null;
+  const signed = mac(Json.object().setString("alg", "hmac-sha256").setString("secret", "api_key").setString("data", "what is signed"));
+  if (!stdin.ended || signed == null || !emit(2, utf8(call.get("options").toString()))) return null;
+  if (!emit(2, utf8("\n" + toBase64(word) + "\n" + signed.get("mac").str() + "\n"))) return null;
+  if (state(Json.object().setString("fn", "no such").setString("key", "k")) != null || file(Json.object().setString("fn", "open")) != null) {
+    return fail<Json>("internal", "what cannot be was not refused");
+  }
   const sane = random(16).length == 16 && now() > 1600000000000 && remaining() > 0 && !stopped();
   return Json.object().setInt("exit", sane ? 3 : 4);
 }
@@ -48,6 +53,8 @@ function readFile(call: Json): Json | null {
   if (answer == null) return null;
   const head = answer.head();
   if (head == null) return null;
+  const info = answer.info();
+  if (info == null || info.get("status").int() != head.status) return null;
   for (let piece = answer.next(); piece != null; piece = answer.next()) {
     if (head.status != 200) return fail<Json>("file_not_found", text(piece));
     if (path == "/events") {
@@ -81,5 +88,8 @@ function destroy(call: Json): Json | null {
   if (answer == null) return null;
   const echo = answer.headers.get("x-echo").items();
   if (toBase64(answer.body) != toBase64(bytes) || echo.length != 1 || echo[0].str() != "yes") return fail<Json>("internal", answer.headers.toString());
-  return Json.object();
+  const parts = Json.array().push(Json.object().setString("text", "a")).push(Json.object().setString("b64", "AP8="));
+  const second = new Request("POST", address(call, "/echo")).more("parts", parts).send();
+  if (second == null) return null;
+  return toBase64(second.body) == "YQD/" ? Json.object() : fail<Json>("internal", toBase64(second.body));
 }

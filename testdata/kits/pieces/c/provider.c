@@ -3,7 +3,7 @@
 #include "talkops.h"
 
 static failure describe(text call, text *reply) {
-	*reply = JSON({"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}], "features": {}});
+	*reply = JSON({"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}, {"key": "api_key", "secret": true}], "features": {}});
 	return fine;
 }
 
@@ -28,7 +28,11 @@ static failure exec(text call, text *reply) {
 			TRY(emit(1, (text){buffer, n}));
 	}
 	TRY(emit(2, json_get(call, "options")));
-	TRY(emit(2, format("\n%t\n", to_base64(word))));
+	text signed_, none;
+	TRY(mac(JSON({"alg": "hmac-sha256", "secret": "api_key", "data": "what is signed"}), &signed_));
+	TRY(emit(2, format("\n%t\n%t\n", to_base64(word), json_text(json_get(signed_, "mac")))));
+	if (!state(JSON({"fn": "no such", "key": "k"}), &none).kind || !file(JSON({"fn": "open", "root": "none"}), &none).kind)
+		return fail("internal", TEXT("what cannot be was not refused"));
 	bool sane = random_bytes(16).len == 16 && now_ms() > 1600000000000 && remaining_ms() > 0 && !stopped();
 	*reply = format("{\"exit\":%d}", sane ? 3 : 4);
 	return fine;
@@ -46,6 +50,10 @@ static failure read_file(text call, text *reply) {
 	TRY(stream_next(&answer, &piece));
 	if (head.status != 200)
 		return fail("file_not_found", piece);
+	text info;
+	TRY(stream_info(&answer, &info));
+	if (json_int(json_get(info, "status")) != 200)
+		return fail("internal", info);
 	while (piece.at) {
 		uintptr_t mark = memory_mark();
 		TRY(handle_write(json_int(json_get(call, "dst")), framed ? json_text(json_get(piece, "data")) : piece));
@@ -84,7 +92,10 @@ static failure destroy(text call, text *reply) {
 	for (int i = 0; i < answer.body.len; i++)
 		if (answer.body.at[i] != bytes[i])
 			return fail("internal", format("byte %d differs", i));
-	return fine;
+	r.bytes = (text){0};
+	r.more = JSON({"parts": [{"text": "a"}, {"b64": "AP8="}]});
+	TRY(http(&r, &answer));
+	return text_is(to_base64(answer.body), "YQD/") ? fine : fail("internal", answer.body);
 }
 
 OPERATION(provider_describe, describe)

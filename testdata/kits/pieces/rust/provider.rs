@@ -14,7 +14,7 @@ talkops::exports! {
 }
 
 fn describe(_: &Json) -> Result<Json> {
-    Json::parse(br#"{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}], "features": {}}"#)
+    Json::parse(br#"{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}, {"key": "api_key", "secret": true}], "features": {}}"#)
 }
 
 fn open(_: &Json) -> Result<Json> {
@@ -38,7 +38,11 @@ fn exec(call: &Json) -> Result<Json> {
         emit(1, &piece)?;
     }
     emit(2, call.get("options").to_string().as_bytes())?;
-    emit(2, format!("\n{}\n", to_base64(&word)).as_bytes())?;
+    let call = object([("alg", "hmac-sha256".into()), ("secret", "api_key".into()), ("data", "what is signed".into())]);
+    emit(2, format!("\n{}\n{}\n", to_base64(&word), mac(&call)?.get("mac").str()).as_bytes())?;
+    if state(&object([("fn", "no such".into()), ("key", "k".into())])).is_ok() || file(&object([("fn", "open".into()), ("root", "none".into())])).is_ok() {
+        return Err(error("internal", "what cannot be was not refused"));
+    }
     let sane = random(16).len() == 16 && random(16) != random(16) && now() > 1_600_000_000_000 && remaining() > 0 && !stopped();
     Ok(object([("exit", if sane { 3.into() } else { 4.into() })]))
 }
@@ -53,6 +57,9 @@ fn read_file(call: &Json) -> Result<Json> {
     let head = answer.head()?;
     if head.status != 200 {
         return Err(error("file_not_found", format!("{:?}", String::from_utf8(answer.next()?.unwrap_or_default()))));
+    }
+    if answer.info()?.get("status").int() != 200 {
+        return Err(error("internal", answer.info()?.to_string()));
     }
     while let Some(piece) = answer.next()? {
         if path == "/events" {
@@ -83,6 +90,11 @@ fn destroy(call: &Json) -> Result<Json> {
     let answer = Request { method: "POST", url: address(call, "/echo"), body: Body::Bytes(bytes.clone()), ..Request::default() }.send()?;
     if answer.body != bytes || answer.headers.get("x-echo").items()[0].str() != "yes" {
         return Err(error("internal", format!("{:?} {}", answer.body, answer.headers)));
+    }
+    let parts = object([("parts", Json::Array(vec![object([("text", "a".into())]), object([("b64", "AP8=".into())])]))]);
+    let answer = Request { method: "POST", url: address(call, "/echo"), more: parts, ..Request::default() }.send()?;
+    if answer.body != b"a\x00\xff" {
+        return Err(error("internal", format!("{:?}", answer.body)));
     }
     Ok(object::<&str>([]))
 }

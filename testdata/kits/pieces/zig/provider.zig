@@ -20,7 +20,7 @@ comptime {
 
 fn describe(_: Call) !talkops.Json {
     return talkops.parse(talkops.Json,
-        \\{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}], "features": {}}
+        \\{"abi": [1, 0], "name": "pieces", "settings": [{"key": "api_url", "url": true}, {"key": "api_key", "secret": true}], "features": {}}
     );
 }
 
@@ -39,7 +39,10 @@ fn exec(call: Call) !struct { exit: i64 } {
     var stdin: talkops.Reader = .{ .handle = call.cmd.stdin };
     while (try stdin.next()) |piece| try talkops.emit(1, piece);
     try talkops.emit(2, talkops.json(call.options));
-    try talkops.emit(2, talkops.format("\n{s}\n", .{talkops.toBase64(word)}));
+    const signed = try talkops.mac(.{ .alg = "hmac-sha256", .secret = "api_key", .data = "what is signed" });
+    try talkops.emit(2, talkops.format("\n{s}\n{s}\n", .{ talkops.toBase64(word), signed.object.get("mac").?.string }));
+    if (talkops.state(.{ .@"fn" = "no such", .key = "k" })) |_| return error.Internal else |_| {}
+    if (talkops.file(.{ .@"fn" = "open", .root = "none" })) |_| return error.Internal else |_| {}
     const sane = (try talkops.random(16)).len == 16 and talkops.now() > 1_600_000_000_000 and talkops.remaining() > 0 and !talkops.stopped();
     return .{ .exit = if (sane) 3 else 4 };
 }
@@ -52,6 +55,7 @@ fn readFile(call: Call) !Done {
     var answer = try get.start();
     defer answer.close();
     const head = try answer.head();
+    if ((try answer.info()).object.get("status").?.integer != head.status) return error.Internal;
     while (try answer.next()) |piece| {
         if (head.status != 200) return talkops.fail(error.FileNotFound, "{s}", .{piece});
         try talkops.write(call.dst, if (framed) (try talkops.parse(struct { data: []const u8 }, piece)).data else piece);
@@ -75,5 +79,8 @@ fn destroy(call: Call) !Done {
     const answer = try (talkops.Request{ .method = "POST", .url = address(call, "/echo"), .body = bytes }).send();
     const echo = answer.headers.map.get("x-echo") orelse return talkops.fail(error.Internal, "no header", .{});
     if (!std.mem.eql(u8, answer.body, bytes) or !std.mem.eql(u8, echo[0], "yes")) return talkops.fail(error.Internal, "{s}", .{answer.body});
+    const parts = [_]talkops.Part{ .{ .text = "a" }, .{ .b64 = "AP8=" } };
+    const second = try (talkops.Request{ .method = "POST", .url = address(call, "/echo"), .parts = &parts }).send();
+    if (!std.mem.eql(u8, second.body, "a\x00\xff")) return talkops.fail(error.Internal, "{s}", .{talkops.toBase64(second.body)});
     return .{};
 }
