@@ -151,6 +151,7 @@ func (c *command) git(args []word) {
 		c.find(T3, "changes the repository, or runs what its configuration says")
 		if i := slices.IndexFunc(rest, func(w word) bool { return w.static && (w.text == "foreach" || w.text == "run") }); i >= 0 && (verb == "submodule" || verb == "bisect") {
 			c.spoken(after(rest[i+1:], nil))
+			c.run(after(rest[i+1:], nil))
 		}
 	case "lfs", "annex", "subtree", "flow", "review", "publish", "imap-send", "town", "machete", "pr", "sync", "cinnabar", "cvsexportcommit", "codecommit":
 		if slices.Contains([]string{"pull", "fetch", "ls-files", "env", "status", "track", "untrack", "checkout", "install", "init", "add", "merge", "split", "version"}, first) && verb != "pr" && verb != "imap-send" {

@@ -9,7 +9,7 @@ import (
 // reaching are programs whose work is elsewhere and whose verbs are not told apart
 // here: clients of clouds, clusters, registries, queues and data bases.
 var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto_sub kcat kafkacat kafka-console-producer kafka-topics amqp-publish rabbitmqadmin ldapmodify ldapadd ldapdelete ldappasswd snmpset
-	smbclient rsh rlogin plink pscp croc wormhole bore frpc chisel gost lt localtunnel ipmitool nats influx cbq cypher-shell pgcli mycli litecli usql iredis sqlcmd mssql-cli bq cockroach hcloud linode-cli scw oci ibmcloud
+	smbclient rsh rlogin plink pscp pssh pdsh dsh clush mussh parallel-ssh awscli croc wormhole bore frpc chisel gost lt localtunnel ipmitool nats influx cbq cypher-shell pgcli mycli litecli usql iredis sqlcmd mssql-cli bq cockroach hcloud linode-cli scw oci ibmcloud
 	aliyun tccli civo vultr-cli exo openstack govc pvesh cf fastly supabase railway turso pscale neonctl atlas confluent datadog-ci sentry-cli hub lab tea bb jf jfrog oras regctl imgpkg ctr crictl werf kapp vendir velero linkerd
 	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
 	etcdctl azcopy s5cmd restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
@@ -17,7 +17,7 @@ var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto
 // launcher reports whether a program starts others that are named in its words.
 func launcher(name string, args []word) bool {
 	switch name {
-	case "npx", "pnpx", "bunx", "uvx", "pipx", "nix-shell", "nix", "tmux", "screen", "direnv", "mise", "asdf":
+	case "npx", "pnpx", "bunx", "uvx", "pipx", "nix-shell", "nix", "tmux", "screen", "direnv", "mise", "asdf", "expect":
 		return true
 	case "npm", "yarn", "pnpm", "bun", "poetry", "uv", "pipenv", "bundle", "conda", "hatch", "docker", "podman", "nerdctl", "docker-compose", "composer", "dotnet", "mix":
 		return slices.ContainsFunc(args, func(w word) bool {
@@ -40,10 +40,10 @@ func (c *command) started(args []word) {
 		name, _, _ := strings.Cut(path.Base(w.text), "@") // with its version
 		switch {
 		case strings.Contains(w.text, " "):
-			if f, _, _ := strings.Cut(strings.TrimSpace(w.text), " "); !known(path.Base(f)) || !outward(path.Base(f)) {
+			if f, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(w.text), "spawn "), " "); !known(path.Base(f)) || !outward(path.Base(f)) {
 				continue
 			}
-			inner.line(w.text)
+			inner.line(strings.TrimPrefix(w.text, "spawn "))
 		case i+1 < len(args) && outward(name), outward(name) && slices.Contains(reaching, name):
 			inner.run(append([]word{literal(name)}, args[i+1:]...))
 		default:
@@ -75,7 +75,7 @@ func publishes(name string, args []word) bool {
 			return false
 		}
 		for part := range strings.FieldsFuncSeq(strings.ToLower(w.text), func(r rune) bool { return strings.ContainsRune(":.+@/", r) }) {
-			if strings.HasPrefix(part, "publish") || strings.HasPrefix(part, "unpublish") || part == "upload" || part == "deploy" || part == "release" && (name == "mvn" || name == "cargo") || part == "deploy-file" {
+			if strings.HasPrefix(part, "publish") || strings.HasPrefix(part, "unpublish") || part == "upload" || part == "deploy" || part == "release" && (name == "mvn" || name == "cargo") || part == "deploy-file" || part == "site-deploy" || name == "pod" && part == "trunk" {
 				return true
 			}
 		}

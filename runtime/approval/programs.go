@@ -1256,6 +1256,13 @@ func (c *command) system(name string, args []word) {
 				}
 			}
 		}
+	case "at", "batch":
+		switch {
+		case c.in.text != nil:
+			c.line(*c.in.text)
+		case c.in.unknown:
+			c.find(TX, "runs text that is not known")
+		}
 	case "logger":
 		if !split(args, "-f", "-p", "-t", "-i", "--file", "--priority", "--tag").only("-f", "-p", "-t", "-i", "-s", "-e", "--file", "--priority", "--tag", "--stderr") {
 			c.sends = true
@@ -1571,7 +1578,7 @@ func (c *command) code(name string, args []word) {
 	case name == "npm" && shortVerb(verb, strings.Fields("un up add test tst t i in ins inst insta instal install start stop st pack ping prune ls ll la list run ci audit exec fund init link"), publish),
 		name == "gem" && shortVerb(verb, strings.Fields("install list update"), []string{"push", "yank", "signin", "signout", "owner"}),
 		name == "semantic-release" || name == "goreleaser" && !slices.Contains([]string{"build", "check", "healthcheck", "init", "jsonschema"}, verb),
-		publishes(name, args) && !slices.Contains(strings.Fields("make gmake just task rake ninja cmake ant python python2 python3 pypy node nodejs ruby perl php deno bazel pytest tox nox jest vitest mocha rspec"), name):
+		publishes(name, args) && !slices.Contains(strings.Fields("make gmake just task rake ninja cmake ant python python2 python3 pypy node nodejs ruby perl php bazel pytest tox nox jest vitest mocha rspec"), name):
 		c.find(T4, "publishes")
 		return
 	}
