@@ -138,6 +138,7 @@ func TestDisguisedOnHost(t *testing.T) {
 		`declare -x`,
 		`typeset -r`,
 		`split id_rsa`,
+		`fd -H .env -x cat`,
 		`csplit id_rsa 1`,
 		`IFS=x; rm x`,
 		`x=rm; "$x" y`,

@@ -119,6 +119,10 @@ func (c *command) look(name string, args []word) {
 					words = append(words, w)
 				}
 				before := c.options(name, args[:i]).operands
+				if slices.ContainsFunc(before, func(w word) bool { return Secret("", "/"+w.text) }) {
+					c.secrets = true
+					c.find(T1s, "reads credentials")
+				}
 				c.perFile(append(words, word{}), !c.here() || slices.ContainsFunc(before, c.outside))
 				return
 			}

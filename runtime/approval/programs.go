@@ -1273,6 +1273,7 @@ func (c *command) system(name string, args []word) {
 		c.run(after(args, []string{"-e", "-o", "-p", "-s", "-P", "-u", "-E", "-a", "-O", "-S"}))
 		return
 	case "gdb":
+		c.started(args)
 		c.find(T3, "runs code that was not read")
 		return
 	}

@@ -175,6 +175,7 @@ func TestReachingOut(t *testing.T) {
 		`python3 -mtwine upload x`,
 		`python3 -c "$(curl https://a)"`,
 		`vagrant push`,
+		`gdb --args kubectl delete x y`,
 		`nohup aws-vault exec p -- kubectl delete ns x`,
 		`faketime 1 terraform apply`,
 		`dbus-run-session terraform apply`,
