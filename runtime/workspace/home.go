@@ -36,7 +36,7 @@ type Run struct {
 	PID      int       `json:"pid"`
 	Host     string    `json:"host"`
 	Started  time.Time `json:"started"`
-	Whole    bool      `json:"whole"` // everything was brought home at the end
+	Whole    bool      `json:"whole"`          // everything was brought home at the end
 	Taken    time.Time `json:"taken,omitzero"` // when all of it was applied, exported or pulled last; zero: never
 }
 

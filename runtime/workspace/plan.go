@@ -194,12 +194,10 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 				p.skip(Secret, name)
 				continue
 			}
-			f, err := os.Open(filepath.Join(p.Root, name))
-			if err != nil {
+			if !readable(filepath.Join(p.Root, name)) {
 				p.skip(Unreadable, name)
 				continue
 			}
-			f.Close()
 		}
 		p.Items = append(p.Items, item)
 		p.Bytes += item.Size

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -26,7 +27,12 @@ func (p *Plan) Upload(ctx context.Context, sb sandbox.Sandbox, dir string, keep 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pw.CloseWithError(p.write(pw, keep, progress))
+		large := bufio.NewWriterSize(pw, 256<<10)
+		err := p.write(large, keep, progress)
+		if err == nil {
+			err = large.Flush()
+		}
+		pw.CloseWithError(err)
 	}()
 	err := sandbox.Unpack(ctx, sb, dir, pr, zstandard())
 	pr.CloseWithError(fmt.Errorf("the upload has ended"))
@@ -42,6 +48,8 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 		return err
 	}
 	defer root.Close()
+	in := reading{root: root, buf: make([]byte, 128<<10)}
+	defer in.close()
 	tw := tar.NewWriter(w)
 	files, sent := 0, int64(0)
 	if p.sent == nil {
@@ -68,7 +76,7 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 			}
 		default:
 			sum := sha256.New()
-			err := writeFile(tw, root, h, item, sum)
+			err := writeFile(tw, &in, h, item, sum)
 			if err != nil && h.Typeflag == tar.TypeReg { // some of it may have left
 				p.sent[item.Name] = Entry{Kind: File, Mode: item.Mode.Perm(), Size: h.Size}
 			}
@@ -90,9 +98,42 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 	return tw.Close()
 }
 
-func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item, sum io.Writer) error {
+// A reading opens files below a root, which it goes through once for all files of
+// a directory that follow one another.
+type reading struct {
+	root, dir *os.Root
+	buf       []byte
+	name      string // of dir, which is nil for the root's own
+}
+
+func (in *reading) open(name string) (*os.File, error) {
+	if dir := path.Dir(name); dir != in.name {
+		in.close()
+		if dir != "." {
+			var err error
+			if in.dir, err = in.root.OpenRoot(filepath.FromSlash(dir)); err != nil {
+				return nil, err
+			}
+		}
+		in.name = dir
+	}
+	from := in.root
+	if in.dir != nil {
+		from = in.dir
+	}
 	// A pipe put in its place meanwhile would be waited for.
-	f, err := root.OpenFile(filepath.FromSlash(item.Name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return from.OpenFile(path.Base(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+func (in *reading) close() {
+	if in.dir != nil {
+		in.dir.Close()
+	}
+	in.dir, in.name = nil, ""
+}
+
+func writeFile(tw *tar.Writer, in *reading, h *tar.Header, item Item, sum io.Writer) error {
+	f, err := in.open(item.Name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +149,7 @@ func writeFile(tw *tar.Writer, root *os.Root, h *tar.Header, item Item, sum io.W
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.Copy(io.MultiWriter(tw, sum), io.LimitReader(f, h.Size))
+	n, err := io.CopyBuffer(io.MultiWriter(tw, sum), io.LimitReader(f, h.Size), in.buf)
 	for zeros := make([]byte, 4096); err == nil && n < h.Size; { // it became shorter meanwhile
 		var w int
 		w, err = tw.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
