@@ -54,33 +54,39 @@ machines on your account.`,
 				defer remove()
 				spec.Dir = dir
 			}
-			spec.Labels = map[string]string{"app": "talkops", "run": "check"}
-			spec.Lifetime, spec.Idle = time.Hour, 15*time.Minute
-			w := tabwriter.NewWriter(a.streams.Out, 6, 4, 2, ' ', 0)
-			count := map[conform.Verdict]int{}
-			cost := &meter{Provider: box.opts.Provider, began: make(map[string]time.Time)}
-			err = conform.Run(ctx, conform.Target{Provider: cost, Spec: spec}, func(r conform.Result) {
-				count[r.Verdict]++
-				fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
-				if r.Detail != "" {
-					fmt.Fprintf(w, " (%s)", headless.Clean(r.Detail))
-				}
-				fmt.Fprintln(w)
-				w.Flush()
-			})
-			if !box.host {
-				fmt.Fprintln(a.streams.Out, cost)
-			}
-			if err != nil {
-				return ended(ctx, err)
-			}
-			fmt.Fprintf(a.streams.Out, "%d passed, %d failed, %d skipped\n", count[conform.Pass], count[conform.Fail], count[conform.Skip])
-			if count[conform.Fail] > 0 {
-				return &exitStatus{exitError}
-			}
-			return nil
+			return a.conform(ctx, box.opts.Provider, spec, !box.host)
 		},
 	}
+}
+
+// conform holds a provider to the contract, prints how each rule came out, and for
+// a metered one what it cost.
+func (a *app) conform(ctx context.Context, p sandbox.Provider, spec sandbox.Spec, metered bool) error {
+	spec.Labels = map[string]string{"app": "talkops", "run": "check"}
+	spec.Lifetime, spec.Idle = time.Hour, 15*time.Minute
+	w := tabwriter.NewWriter(a.streams.Out, 6, 4, 2, ' ', 0)
+	count := map[conform.Verdict]int{}
+	cost := &meter{Provider: p, began: make(map[string]time.Time)}
+	err := conform.Run(ctx, conform.Target{Provider: cost, Spec: spec}, func(r conform.Result) {
+		count[r.Verdict]++
+		fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
+		if r.Detail != "" {
+			fmt.Fprintf(w, " (%s)", headless.Clean(r.Detail))
+		}
+		fmt.Fprintln(w)
+		w.Flush()
+	})
+	if metered {
+		fmt.Fprintln(a.streams.Out, cost)
+	}
+	if err != nil {
+		return ended(ctx, err)
+	}
+	fmt.Fprintf(a.streams.Out, "%d passed, %d failed, %d skipped\n", count[conform.Pass], count[conform.Fail], count[conform.Skip])
+	if count[conform.Fail] > 0 {
+		return &exitStatus{exitError}
+	}
+	return nil
 }
 
 // A meter counts the machines that its provider makes and how long they live.

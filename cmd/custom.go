@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type agreed struct {
 	Name   string    `json:"name,omitempty"` // as in --sandbox NAME, of one that was added
 	Hosts  []string  `json:"allow_hosts,omitempty"`
 	Env    []string  `json:"env,omitempty"`
+	Asks   []string  `json:"asks,omitempty"` // what the module asked for then, see wishes
 	Time   time.Time `json:"time"`
 }
 
@@ -105,8 +107,9 @@ func (a *app) added() []string {
 // a.providers. It runs nothing of a module that nobody agreed to.
 func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string) error {
 	own := cfg.Providers[name]
-	c := wasm.Config{Name: name, File: own.Backend, SHA256: own.SHA256, Env: own.Env, Limits: wasm.Limits{MemoryMB: own.MemoryMB}}
+	c := wasm.Config{Name: name, File: own.Backend, SHA256: own.SHA256, Env: own.Env, Limits: limits(own)}
 	hosts := own.AllowHosts
+	var asked []string // nil: the user's own file says what it may
 	builtin := builtin().Find(name) != nil
 	switch {
 	case a.loaded[name]:
@@ -118,11 +121,17 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 			fmt.Fprintf(a.streams.Err, "%s: %s takes the place of the built-in provider %q.\n", headless.Clean(own.Where), headless.Clean(own.Backend), name)
 		}
 		if own.SHA256 == "" || own.Project {
-			sum, err := a.pinned(own)
+			entry, err := a.pinned(own)
 			if err != nil {
 				return err
 			}
-			c.SHA256 = sum
+			c.SHA256 = entry.SHA256
+			if own.Project {
+				asked = append([]string{}, entry.Asks...)
+				if len(hosts) == 0 && len(own.Env) == 0 {
+					hosts, c.Env = entry.Hosts, entry.Env
+				}
+			}
 		}
 	case builtin:
 		return nil
@@ -139,7 +148,7 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 		if !ok {
 			return &config.Error{Text: fmt.Sprintf("%s.wasm was found in %s but never approved. Look at it and allow it: talkops provider add %s", name, a.providersDir(), file)}
 		}
-		c.File, c.SHA256, c.Env, hosts = file, entry.SHA256, entry.Env, entry.Hosts
+		c.File, c.SHA256, c.Env, hosts, asked = file, entry.SHA256, entry.Env, entry.Hosts, append([]string{}, entry.Asks...)
 	}
 	list, err := hostfuncs.ParseHosts(hosts)
 	if err != nil {
@@ -156,6 +165,14 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 	if err != nil {
 		return err
 	}
+	if d, _ := sandbox.As[described](p); asked != nil {
+		about, _ := d.About()
+		for _, want := range wishes(about) {
+			if !slices.Contains(asked, want) {
+				return &config.Error{Text: fmt.Sprintf("%s asks for %s, which it did not when you approved it. To look at it and accept that: talkops provider add %s", filepath.Base(c.File), want, c.File)}
+			}
+		}
+	}
 	a.providers = append(slices.DeleteFunc(slices.Clone(a.providers), func(q sandbox.Provider) bool { return q.Describe().Name == name }), p)
 	if a.loaded == nil {
 		a.loaded = map[string]bool{}
@@ -164,14 +181,91 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 	return nil
 }
 
-// loadModule loads a module; what is wrong with it is told as it stands.
-func (a *app) loadModule(ctx context.Context, c wasm.Config) (sandbox.Provider, error) {
+// wishes lists what a module asks for: hosts, and settings with their variables.
+func wishes(d abi.Description) []string {
+	var list []string
+	for _, h := range d.Hosts {
+		list = append(list, "the host "+abi.Clean(h, 100))
+	}
+	for _, s := range d.Settings {
+		kind := "the setting"
+		if s.Secret {
+			kind = "the secret"
+		}
+		for _, name := range s.Env {
+			list = append(list, kind+" "+abi.Clean(name, 100))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// limits are the user's bounds for a module.
+func limits(own config.Provider) wasm.Limits {
+	l := own.Limits
+	return wasm.Limits{
+		MemoryMB: own.MemoryMB, AtOnce: l.Concurrency, Compile: time.Duration(l.CompileSeconds) * time.Second,
+		LogKB: l.LogKB, InlineKB: l.HTTPInlineKB,
+	}
+}
+
+// A loadedModule can be used until it is closed.
+type loadedModule interface {
+	sandbox.Provider
+	io.Closer
+}
+
+// closeModules ends the processes of the modules.
+func (a *app) closeModules() {
+	for _, m := range a.modules {
+		m.Close()
+	}
+	a.modules = nil
+	if a.logFile != nil {
+		a.logFile.Close()
+	}
+}
+
+// logModules returns what writes the log of --provider-log, or nil: a line of JSON
+// for everything that a module does.
+func (a *app) logModules() (func(hostfuncs.Record), error) {
+	if a.providerLog == "" {
+		return nil, nil
+	}
+	if a.logFile == nil {
+		f, err := os.OpenFile(a.absolute(a.providerLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, &usageError{"--provider-log: " + err.Error()}
+		}
+		a.logFile = f
+	}
+	file := a.logFile
+	return func(r hostfuncs.Record) {
+		if line, err := json.Marshal(r); err == nil {
+			file.Write(append(line, '\n')) // one write, so that lines stay whole
+		}
+	}, nil
+}
+
+// loadModule loads a module; what is wrong with it is told as it stands. It is
+// closed when talkops ends, or before.
+func (a *app) loadModule(ctx context.Context, c wasm.Config) (loadedModule, error) {
+	log, err := a.logModules()
+	if err != nil {
+		return nil, err
+	}
+	if also := c.Log; log != nil && also != nil {
+		c.Log = func(r hostfuncs.Record) { log(r); also(r) }
+	} else if log != nil {
+		c.Log = log
+	}
 	c.Cache = a.moduleCache()
 	c.Waiting = func(text string) { fmt.Fprintln(a.streams.Err, headless.Clean(text)) }
 	p, err := wasm.Load(ctx, c)
 	if err != nil {
 		return nil, told(err)
 	}
+	a.modules = append(a.modules, p)
 	if err := wasm.Prune(c.Cache, unusedCode, mostCode); err != nil {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
 	}
@@ -197,34 +291,32 @@ func told(err error) error {
 
 // pinned is what the bytes of a configured module must be: what they were at the
 // first use. One that a project names must have been agreed to.
-func (a *app) pinned(own config.Provider) (string, error) {
+func (a *app) pinned(own config.Provider) (agreed, error) {
 	l, err := a.locks()
 	if err != nil {
-		return "", err
+		return agreed{}, err
 	}
-	if own.Project {
-		m, _, err := wasm.Read(own.Backend)
-		if err != nil {
-			return "", told(err)
-		}
-		if own.SHA256 != "" && own.SHA256 != m.SHA256 {
-			return "", told(&wasm.ChangedError{File: own.Backend, Want: own.SHA256, Got: m.SHA256})
-		}
-		for _, entry := range l {
-			if entry.SHA256 == m.SHA256 {
-				return m.SHA256, nil
-			}
-		}
-		return "", &untrustedError{file: own.Where, wants: []string{fmt.Sprintf("run the module %s, which you have not agreed to (talkops provider add %s)", own.Backend, own.Backend)}}
-	}
-	if entry, ok := l[own.Backend]; ok {
-		return entry.SHA256, nil
+	entry, known := l[own.Backend]
+	if known && !own.Project {
+		return entry, nil
 	}
 	m, _, err := wasm.Read(own.Backend)
 	if err != nil {
-		return "", told(err)
+		return agreed{}, told(err)
 	}
-	return m.SHA256, a.agree(own.Backend, agreed{SHA256: m.SHA256})
+	if !own.Project {
+		entry = agreed{SHA256: m.SHA256}
+		return entry, a.agree(own.Backend, entry)
+	}
+	if own.SHA256 != "" && own.SHA256 != m.SHA256 {
+		return agreed{}, told(&wasm.ChangedError{File: own.Backend, Want: own.SHA256, Got: m.SHA256})
+	}
+	for _, entry := range l {
+		if entry.SHA256 == m.SHA256 && entry.Name != "" { // rights were shown and granted
+			return entry, nil
+		}
+	}
+	return agreed{}, &untrustedError{file: own.Where, wants: []string{fmt.Sprintf("run the module %s, which you have not agreed to", own.Backend)}, module: own.Backend}
 }
 
 // tellModule writes what a module is and asks for.

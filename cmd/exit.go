@@ -118,6 +118,8 @@ func advise(err error) string {
 	untrusted, isUntrusted := errors.AsType[*untrustedError](err)
 	_, isSetup := errors.AsType[*registry.SetupError](err)
 	switch {
+	case isUntrusted && untrusted.module != "":
+		return "Look at the module and allow it: talkops provider add " + untrusted.module
 	case isUntrusted && untrusted.broken != nil:
 		return "Repair the file, or add --ignore-project-config to leave it out."
 	case isUntrusted && len(untrusted.changed) > 0:

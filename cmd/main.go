@@ -27,16 +27,19 @@ var version = "0.1.0-dev"
 
 // An app is one invocation of talkops.
 type app struct {
-	streams   *term.Streams
-	env       func(string) (string, bool)
-	environ   []string
-	dir       string // current directory
-	userHome  string
-	home      string // talkops' own directory
-	providers registry.Registry
-	loaded    map[string]bool // custom providers among them
-	bare      bool            // --sandbox without a name
-	redact    *redact.Redactor
+	streams     *term.Streams
+	env         func(string) (string, bool)
+	environ     []string
+	dir         string // current directory
+	userHome    string
+	home        string // talkops' own directory
+	providers   registry.Registry
+	loaded      map[string]bool // custom providers among them
+	modules     []loadedModule  // to be closed
+	providerLog string          // of --provider-log
+	logFile     *os.File
+	bare        bool // --sandbox without a name
+	redact      *redact.Redactor
 }
 
 // Main runs talkops with the process's arguments, environment and streams, and
@@ -65,6 +68,7 @@ func Main() int {
 
 // run executes one command line.
 func (a *app) run(ctx context.Context, args []string) int {
+	defer a.closeModules()
 	err := func() error {
 		joined, err := a.joinSandbox(args)
 		if err != nil && len(args) > 1 && args[0] == "sandbox" && args[1] == "exec" {

@@ -16,7 +16,6 @@ import (
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/wasm"
 	"github.com/talkops-ai/talkops/sdk/abi"
-	"github.com/talkops-ai/talkops/sdk/conform"
 	"github.com/talkops-ai/talkops/sdk/practice"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -27,7 +26,7 @@ func (a *app) providerCommand(flags *given) *cobra.Command {
 to it. It has no files and no network but what you grant it, and never sees your keys.`,
 		Example: "  talkops provider list\n  talkops provider new acme && cd acme && talkops provider build\n  talkops provider check --practice acme.wasm\n  talkops provider add acme.wasm",
 	}
-	c.AddCommand(a.providerListCommand(flags), a.providerInspectCommand(), a.providerCheckCommand(), a.providerAddCommand(), a.providerNewCommand(), a.providerBuildCommand())
+	c.AddCommand(a.providerListCommand(flags), a.providerInspectCommand(), a.providerCheckCommand(), a.providerAddCommand(), a.providerNewCommand(), a.providerBuildCommand(), a.providerSchemaCommand())
 	return c
 }
 
@@ -121,6 +120,7 @@ func (a *app) askModule(ctx context.Context, file string) (abi.Description, *was
 	if err != nil {
 		return abi.Description{}, nil, err
 	}
+	defer p.Close()
 	d, _ := sandbox.As[described](p)
 	about, m := d.About()
 	return about, m, nil
@@ -170,7 +170,11 @@ with settings from the environment. That makes a few short-lived machines there.
 				conf.Env = append(conf.Env, s.Env...)
 			}
 			if log {
-				conf.Log = func(line string) { fmt.Fprintln(a.streams.Err, headless.Clean(line)) }
+				conf.Log = func(r hostfuncs.Record) {
+					if r.Event != "call" {
+						fmt.Fprintln(a.streams.Err, headless.Clean(r.String()))
+					}
+				}
 			}
 			p, err := a.loadModule(ctx, conf)
 			if err != nil {
@@ -180,7 +184,7 @@ with settings from the environment. That makes a few short-lived machines there.
 			if err != nil {
 				return err
 			}
-			return a.conform(ctx, p, sandbox.Spec{Settings: settings})
+			return a.conform(ctx, p, sandbox.Spec{Settings: settings}, false)
 		},
 	}
 	c.Flags().BoolVar(&onPractice, "practice", false, "with the practice service, on this computer")
@@ -202,31 +206,6 @@ func practiceEnv(about abi.Description, values map[string]string, env func(strin
 	}
 }
 
-// conform holds a provider to the contract and prints how each rule came out.
-func (a *app) conform(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error {
-	spec.Labels = map[string]string{"app": "talkops", "run": "check"}
-	spec.Lifetime, spec.Idle = time.Hour, 15*time.Minute
-	w := tabwriter.NewWriter(a.streams.Out, 6, 4, 2, ' ', 0)
-	count := map[conform.Verdict]int{}
-	err := conform.Run(ctx, conform.Target{Provider: p, Spec: spec}, func(r conform.Result) {
-		count[r.Verdict]++
-		fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
-		if r.Detail != "" {
-			fmt.Fprintf(w, " (%s)", headless.Clean(r.Detail))
-		}
-		fmt.Fprintln(w)
-		w.Flush()
-	})
-	if err != nil {
-		return ended(ctx, err)
-	}
-	fmt.Fprintf(a.streams.Out, "%d passed, %d failed, %d skipped\n", count[conform.Pass], count[conform.Fail], count[conform.Skip])
-	if count[conform.Fail] > 0 {
-		return &exitStatus{exitError}
-	}
-	return nil
-}
-
 // providerName says why a name cannot be a provider's, or "".
 func providerName(name string) string {
 	switch {
@@ -236,6 +215,17 @@ func providerName(name string) string {
 		return fmt.Sprintf("%q is a built-in provider; choose another name", name)
 	}
 	return ""
+}
+
+func (a *app) providerSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of every message between talkops and a module", Args: usage(cobra.NoArgs),
+		Example: "  talkops provider schema > abi.json",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(a.streams.Out, abi.Schema())
+			return err
+		},
+	}
 }
 
 func (a *app) providerAddCommand() *cobra.Command {
@@ -287,7 +277,7 @@ same accepts the new bytes of a module that config.toml names.`,
 					return fmt.Errorf("copy the module: %w", err)
 				}
 			}
-			entry := agreed{SHA256: m.SHA256, Name: name, Hosts: about.Hosts}
+			entry := agreed{SHA256: m.SHA256, Name: name, Hosts: about.Hosts, Asks: wishes(about)}
 			for _, s := range about.Settings {
 				entry.Env = append(entry.Env, s.Env...)
 			}
@@ -295,7 +285,7 @@ same accepts the new bytes of a module that config.toml names.`,
 				return err
 			}
 			if _, named := l[file]; named && file != to {
-				if err := a.agree(file, agreed{SHA256: m.SHA256}); err != nil {
+				if err := a.agree(file, agreed{SHA256: m.SHA256, Asks: wishes(about)}); err != nil {
 					return err
 				}
 			}

@@ -43,6 +43,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags := settingFlags(root.PersistentFlags(), "sandbox", "sandbox-id", "sandbox-snapshot-name", "sandbox-setup", "sandbox-env", "sandbox-export", "keep-sandbox")
 	root.PersistentFlags().Bool("trust-project", false, "use the project's .talkops/config.toml for this run")
 	root.PersistentFlags().Bool("ignore-project-config", false, "leave the project's .talkops/config.toml out")
+	root.PersistentFlags().StringVar(&a.providerLog, "provider-log", "", "a file that gets a line of JSON for everything a provider module does, without secrets")
 	a.addRun(root, flags)
 	root.AddCommand(a.configCommand(flags), a.sandboxCommand(flags), a.providerCommand(flags), a.approveCommand(flags), a.trustCommand(), a.threadsCommand(flags))
 	return root

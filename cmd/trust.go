@@ -37,6 +37,7 @@ type untrustedError struct {
 	wants   []string
 	changed []string // how it differs from what was approved; none: it never was
 	broken  error    // why the file cannot be used
+	module  string   // what has to be agreed to on its own
 }
 
 func (e *untrustedError) Error() string {

@@ -28,17 +28,17 @@ import (
 type Functions struct {
 	grant  Grant
 	client *http.Client
-	log    func(string)
+	log    func(Record)
 	roots  map[string]*os.Root
 }
 
-// New returns the host functions of a module with that grant. Log takes one line
-// for each request and each line the module logs; nil discards. Close lets go of
-// connections and folders.
-func New(grant Grant, log func(string)) (*Functions, error) {
+// New returns the host functions of a module with that grant. Log takes what an
+// operation did, from any goroutine; nil discards. Close lets go of connections and
+// folders.
+func New(grant Grant, log func(Record)) (*Functions, error) {
 	f := &Functions{grant: grant, log: log, roots: map[string]*os.Root{}}
 	if log == nil {
-		f.log = func(string) {}
+		f.log = func(Record) {}
 	}
 	for _, folder := range grant.Folders {
 		root, err := os.OpenRoot(folder.Path)
@@ -90,7 +90,9 @@ func (f *Functions) dial(ctx context.Context, network, address string) (net.Conn
 
 // An Op is one operation of a module.
 type Op struct {
-	Name     string            // for the log
+	Provider string // for the log, with Name and ID
+	Name     string
+	ID       string
 	Stop     <-chan struct{}   // closed when the operation shall end; nil: never
 	Deadline time.Time         // zero: none
 	Secrets  map[string]Secret // by the key of the setting
@@ -107,11 +109,12 @@ type Op struct {
 // A Call is the host's side of one operation. Its methods are called by one
 // goroutine.
 type Call struct {
-	f   *Functions
-	op  Op
-	ctx context.Context // ends everything that was begun in the operation
-	end context.CancelFunc
-	wg  sync.WaitGroup
+	f     *Functions
+	op    Op
+	began time.Time
+	ctx   context.Context // ends everything that was begun in the operation
+	end   context.CancelFunc
+	wg    sync.WaitGroup
 
 	handles map[int32]any
 	last    *abi.Error
@@ -123,10 +126,19 @@ type Call struct {
 	emitted int64
 }
 
+// Over tells the log that the operation has ended, and how.
+func (c *Call) Over(err error) {
+	r := Record{Event: "operation"}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	c.record(r, c.began)
+}
+
 // Begin begins an operation. What it starts is over when Close returns.
 func (f *Functions) Begin(ctx context.Context, op Op) *Call {
 	ctx, end := context.WithCancel(ctx)
-	return &Call{f: f, op: op, ctx: ctx, end: end, handles: map[int32]any{}, logLeft: cmp.Or(f.grant.LogBytes, 64<<10)}
+	return &Call{f: f, op: op, began: time.Now(), ctx: ctx, end: end, handles: map[int32]any{}, logLeft: cmp.Or(f.grant.LogBytes, 64<<10)}
 }
 
 // Close ends everything that the operation began and keeps nothing of it.
@@ -191,9 +203,17 @@ func (c *Call) stop() <-chan struct{} {
 // Invoke runs one host function: ints are its plain parameters in order, block
 // the content of its block. It returns a number, or what a block shall hold.
 func (c *Call) Invoke(name string, ints []int64, block []byte) (n int64, out []byte) {
+	began, in := time.Now(), len(block)
 	defer func() {
 		if p := recover(); p != nil {
 			n, out = c.fail(sandbox.CodeInternal, "talkops failed in %s", name), nil
+		}
+		r := Record{Event: "call", Function: name, Result: n, In: in, Out: len(out)}
+		if n == abi.StatusFailed && c.last != nil {
+			r.Error = c.last.Error()
+		}
+		if n != abi.StatusWait { // it is asked again
+			c.record(r, began)
 		}
 	}()
 	arg := func(i int) int32 { return int32(ints[i]) }
@@ -314,7 +334,7 @@ func (c *Call) logLine(level int32, text string) {
 		level, text = 2, "it logs too much; the rest is dropped"
 	}
 	word := [...]string{"debug", "info", "warning", "error"}[min(max(level, 0), 3)]
-	c.f.log(fmt.Sprintf("%s %s: %s", c.op.Name, word, abi.Clean(c.scrub(text), 2000)))
+	c.record(Record{Event: "log", Level: word, Text: abi.Clean(text, line)}, time.Now())
 }
 
 // created tells the caller of a new machine.

@@ -351,19 +351,19 @@ func (x *exchange) explain(err error) *abi.Error {
 
 // audit writes a line about a request: never a header, query or body.
 func (x *exchange) audit(began time.Time) {
-	result := "failed"
-	if x.socket != nil {
-		result = "opened"
-	} else if x.resp != nil {
-		result = strconv.Itoa(x.resp.StatusCode)
-	} else if x.err != nil {
-		result = x.err.Error()
+	r := Record{Event: "http", Method: abi.Clean(x.req.Method, 20), URL: "an invalid address"}
+	switch {
+	case x.socket != nil:
+		r.Status = http.StatusSwitchingProtocols
+	case x.resp != nil:
+		r.Status = x.resp.StatusCode
+	case x.err != nil:
+		r.Error = x.err.Error()
 	}
-	where := "an invalid address"
 	if u, err := url.Parse(x.req.URL); err == nil {
-		where = u.Scheme + "://" + u.Host + u.EscapedPath()
+		r.URL = abi.Clean(u.Scheme+"://"+u.Host+u.EscapedPath(), 300)
 	}
-	x.c.f.log(fmt.Sprintf("%s: %s %s: %s in %d ms", x.c.op.Name, abi.Clean(x.req.Method, 20), x.c.scrub(abi.Clean(where, 300)), abi.Clean(result, 300), time.Since(began).Milliseconds()))
+	x.c.record(r, began)
 }
 
 // Close ends the exchange.

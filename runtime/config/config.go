@@ -118,6 +118,7 @@ type Config struct {
 
 	Values    []Value
 	Warnings  []string
+	modules   []string // names of providers that an untrusted project has modules for
 	Untrusted []string // what the untrusted project file asks for that would change the outcome
 	Files     Files
 	Authority map[string][]byte // as Project.Files

@@ -14,6 +14,9 @@ func (c *Config) tables(src Sources, user, project *file) error {
 	if project != nil && src.Trust != Trusted {
 		for _, a := range providerAsks(project) {
 			c.Untrusted = append(c.Untrusted, a.Effect)
+			if name, ok := strings.CutSuffix(strings.TrimPrefix(a.Key, "sandbox.providers."), ".backend"); ok {
+				c.modules = append(c.modules, name)
+			}
 		}
 	}
 	for _, f := range []*file{user, project} {
@@ -227,6 +230,8 @@ func (c *Config) chooseProvider(src Sources) error {
 			return errorf("--sandbox alone uses your saved default, but none is set. Run: talkops --sandbox %[1]s, or: talkops config set sandbox.provider %[1]s", remote(src.Providers))
 		}
 		return errorf("--sandbox alone uses your saved default, which is \"local\" (%[2]s). Run: talkops --sandbox %[1]s, or: talkops config set sandbox.provider %[1]s", remote(src.Providers), v.Origin)
+	case src.Trust == Untrusted && c.wants(name):
+		// Whoever demands trust says so.
 	case !slices.Contains(known, name):
 		if v.Origin.Layer == LayerAlias {
 			return errorf("SANDBOX_PROVIDER is set to %q, which talkops does not know. Unset it, or override it with TALKOPS_SANDBOX_PROVIDER or --sandbox.", raw)
@@ -236,6 +241,11 @@ func (c *Config) chooseProvider(src Sources) error {
 	v.Value = name
 	c.Sandbox.Provider = name
 	return nil
+}
+
+// wants reports whether an untrusted project names a module of that name.
+func (c *Config) wants(name string) bool {
+	return slices.Contains(c.modules, name)
 }
 
 // remote names a provider for examples.

@@ -41,7 +41,7 @@ type Config struct {
 	Env     []string // variables that settings may be taken from
 	Limits  Limits
 	Cache   string // a directory for native code, the user's own
-	Log     func(string)
+	Log     func(hostfuncs.Record)
 	Waiting func(string) // is told when loading takes long
 }
 
@@ -190,7 +190,7 @@ func (p *Provider) describe(ctx context.Context, cache string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeWithin)
 	defer cancel()
-	call := p.funcs.Begin(ctx, hostfuncs.Op{Name: p.name + " describe", Pure: true})
+	call := p.funcs.Begin(ctx, hostfuncs.Op{Provider: p.name, Name: "describe", Pure: true})
 	defer call.Close()
 	out, err := p.engine.run(ctx, call, nil, abi.Describe, input)
 	if err == nil {
@@ -199,6 +199,7 @@ func (p *Provider) describe(ctx context.Context, cache string) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("nothing within %v", describeWithin)
 	}
+	call.Over(err)
 	if err != nil {
 		return bad("%s answered describe with: %s. This is a fault of the module; tell its author.", file, abi.Clean(err.Error(), 300))
 	}
@@ -493,7 +494,7 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 		common.Settings[s.Key] = v
 	}
 	call := p.funcs.Begin(hard, hostfuncs.Op{
-		Name: p.name + " " + o.op, Stop: stop, Deadline: deadline, Secrets: secrets, Settings: plain,
+		Provider: p.name, Name: o.op, ID: common.Call, Stop: stop, Deadline: deadline, Secrets: secrets, Settings: plain,
 		Stdout: o.stdout, Stderr: o.stderr, Created: o.created, Progress: o.progress,
 	})
 	if o.bind != nil {
@@ -512,6 +513,7 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 	if err == nil {
 		err = abi.ReadReply(out, ok)
 	}
+	call.Over(err)
 	said, reported := errors.AsType[*abi.Error](err)
 	_, ours := errors.AsType[*sandbox.Error](err)
 	switch {

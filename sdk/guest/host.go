@@ -172,8 +172,17 @@ func lastError() error {
 	return e.Sandbox()
 }
 
-// patience is how long one host call waits before other goroutines get a turn.
-const patience = 5
+// streams counts those that are open.
+var streams int
+
+// patience is how many milliseconds one host call waits before other goroutines
+// get a turn: not for long if there may be one that reads or sends elsewhere.
+func patience(others int) int32 {
+	if others > 0 {
+		return 5
+	}
+	return 50
+}
 
 // A source reads a handle of the caller.
 type source struct{ handle int32 }
@@ -183,7 +192,7 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	for {
-		at := hostRefRead(s.handle, int32(min(len(p), abi.MaxBlock)), patience)
+		at := hostRefRead(s.handle, int32(min(len(p), abi.MaxBlock)), patience(streams))
 		switch {
 		case at >= 0:
 			return copy(p, take(uint64(at))), nil

@@ -266,6 +266,7 @@ func Begin(ctx context.Context, wire abi.HTTPRequest, body io.Reader) (*Stream, 
 		switch {
 		case handle > 0:
 			s := &Stream{handle: handle}
+			streams++
 			if wire.BodySent {
 				s.done = make(chan error, 1)
 				go func() { s.done <- s.send(ctx, body) }()
@@ -321,10 +322,18 @@ func (s *Stream) send(ctx context.Context, body io.Reader) error {
 	}
 }
 
+// patience is short while the body is sent beside.
+func (s *Stream) patience() int32 {
+	if s.done != nil {
+		return 5
+	}
+	return patience(streams - 1)
+}
+
 // Head waits for the answer's status and headers.
 func (s *Stream) Head(ctx context.Context) (*abi.HTTPResponse, error) {
 	for {
-		at := hostHTTPWait(s.handle, patience)
+		at := hostHTTPWait(s.handle, s.patience())
 		switch {
 		case at >= 0:
 			var a abi.HTTPResponse
@@ -357,7 +366,7 @@ func (s *Stream) Head(ctx context.Context) (*abi.HTTPResponse, error) {
 // Next returns the next record, or io.EOF.
 func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	for {
-		at := hostStreamNext(s.handle, patience)
+		at := hostStreamNext(s.handle, s.patience())
 		switch {
 		case at >= 0:
 			return take(uint64(at)), nil
@@ -397,6 +406,7 @@ func (s *Stream) Close() error {
 	if s.handle != 0 {
 		hostStreamClose(s.handle)
 		s.handle = 0
+		streams--
 	}
 	return nil
 }

@@ -60,9 +60,9 @@ func Load(t testing.TB, name, file string, hosts ...string) sandbox.Provider {
 	}
 	p, err := wasm.Load(t.Context(), wasm.Config{
 		Name: name, File: file, Grant: hostfuncs.Grant{Hosts: list}, Cache: Cache(t),
-		Log: func(line string) {
+		Log: func(r hostfuncs.Record) {
 			if testing.Verbose() && os.Getenv("WASM_LOG") != "" {
-				t.Log(line)
+				t.Log(r)
 			}
 		},
 	})
