@@ -20,6 +20,8 @@ import (
 //	append FILE            add a byte to a file
 //	boxes N                check that N boxes exist
 //	config LINE…           write the user's config.toml
+//	model FILE             start a model that follows a script, as for TestStories
+//	signal NAME            send a signal to the background program
 //	rm-all                 end every sandbox on record by its id
 func TestProviders(t *testing.T) {
 	module, err := os.ReadFile(wasmtest.Build(t, "github.com/talkops-ai/talkops/wasm-providers/acme/go"))
@@ -42,7 +44,7 @@ func practiced(setup func(*testscript.Env) error) testscript.Params {
 				return err
 			}
 			e.Defer(s.Close)
-			e.Values["practice"] = s
+			e.Values["practice"], e.Values["w"] = s, &stage{}
 			e.Setenv("PRACTICE", s.URL())
 			e.Setenv("PRACTICEKEY", s.Key())
 			home, err := os.MkdirTemp("", "talkops-story-")
@@ -56,6 +58,7 @@ func practiced(setup func(*testscript.Env) error) testscript.Params {
 			return setup(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"model": startModel, "signal": sendSignal,
 			"append": func(ts *testscript.TestScript, _ bool, args []string) {
 				f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY, 0)
 				ts.Check(err)
