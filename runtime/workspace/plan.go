@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Rules say what may leave this computer.
@@ -35,6 +36,7 @@ type Item struct {
 	Mode fs.FileMode
 	Size int64
 	Link string // target of a symlink
+	Time time.Time
 }
 
 // A Plan is what would go up, and what would not and why. Making one changes
@@ -45,6 +47,7 @@ type Plan struct {
 	Bytes   int64
 	Skipped map[Reason][]string // names, relative; directories end in "/"
 	Tracked []string            // skipped directories that git tracks
+	Alike   [][]string          // names that are one on computers which do not tell upper case from lower, or é from é
 
 	sent  Tree            // what stands in the sandbox of it
 	there map[string]bool // what of that stood there before
@@ -133,6 +136,7 @@ func Make(ctx context.Context, root string, rules Rules) (*Plan, error) {
 		return nil, err
 	}
 	p.findTracked(ctx)
+	p.Alike = alike(p.Items)
 	if rules.MaxTotalBytes > 0 && p.Bytes > rules.MaxTotalBytes {
 		return nil, &SizeError{p.Bytes, rules.MaxTotalBytes, p.largest()}
 	}
@@ -165,7 +169,7 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 			p.skip(Unreadable, name)
 			continue
 		}
-		item := Item{Name: name, Mode: info.Mode()}
+		item := Item{Name: name, Mode: info.Mode(), Time: info.ModTime()}
 		switch {
 		case e.IsDir():
 			p.Items = append(p.Items, item)
@@ -371,6 +375,13 @@ func (p *Plan) Report(w io.Writer) {
 		fmt.Fprintf(w, "; not sent: %s", strings.Join(parts, "; "))
 	}
 	fmt.Fprintln(w)
+	for i, names := range p.Alike {
+		if i == 5 {
+			fmt.Fprintf(w, "note: and %d more such names\n", len(p.Alike)-i)
+			break
+		}
+		fmt.Fprintf(w, "note: %s are sent as they are, but are one name where case or the form of accents does not count\n", sample(names))
+	}
 	for _, d := range p.Tracked {
 		fmt.Fprintf(w, "note: %s is in git but was not sent; to send it: [sync] include = [%q]\n", d, d)
 	}

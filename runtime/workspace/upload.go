@@ -59,7 +59,7 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 		if keep != nil && keep(item.Name) {
 			continue
 		}
-		h := &tar.Header{Name: item.Name, Mode: int64(item.Mode.Perm()), Format: tar.FormatPAX}
+		h := &tar.Header{Name: item.Name, Mode: int64(item.Mode.Perm()), ModTime: item.Time, Format: tar.FormatPAX}
 		switch {
 		case item.Mode.IsDir():
 			h.Typeflag, h.Name = tar.TypeDir, item.Name+"/"

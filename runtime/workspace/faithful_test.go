@@ -1,0 +1,93 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What stands in the sandbox after an upload is what stands here, to the second and
+// the bit, with whatever tools the sandbox has.
+func TestAnUploadIsFaithful(t *testing.T) {
+	bin := t.TempDir()
+	paths := map[string]string{"GNU": os.Getenv("PATH"), "BusyBox": bin, "no tar": pathWithout(t, "tar")}
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		delete(paths, "BusyBox")
+	}
+	for _, tool := range []string{"sh", "mkdir", "tar", "gzip", "cat"} {
+		os.Symlink(busybox, filepath.Join(bin, tool))
+	}
+	for userland, path := range paths {
+		t.Run(userland, func(t *testing.T) {
+			root := lay(t, map[string]string{
+				"plain": "x", "empty": "", "void/deep/": "", "run.sh": "#!/bin/sh\n", "readonly": "x", "d/f": "x", "link": "->d/f", "up/link": "->../d", "dangling": "->no\nwhere",
+				"new\nline": "x", "it's": "x", `q"q`: "x", "-dash": "x", "--help": "x", " lead": "x", "trail ": "x", "\xff\xfe": "x", "$HOME": "x", "*": "x", `back\slash`: "x", "tab\t": "x",
+				"caf\u00e9": "composed", "cafe\u0301": "apart", "Makefile": "upper", "makefile": "lower", strings.Repeat("n", 255): "long", strings.Repeat("dir/", 60) + "f": "far",
+				"equal=sign": "x", "%s": "x", "a:b": "x", "日本語": "x",
+			})
+			for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "readonly": 0o444, "plain": 0o640, "d": 0o711, "void": 0o700, "d/f": 0o600} {
+				os.Chmod(filepath.Join(root, name), mode)
+			}
+			sparse, err := os.Create(filepath.Join(root, "sparse"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sparse.WriteAt([]byte("end"), 9<<20)
+			sparse.Close()
+			old := time.Date(1999, 12, 31, 23, 59, 59, 123456789, time.UTC)
+			for _, name := range []string{"plain", "run.sh", "d/f", "void/deep", "d"} {
+				os.Chtimes(filepath.Join(root, name), old, old)
+			}
+			box := filepath.Join(t.TempDir(), "box")
+			p := planHere(t, root)
+			if err := p.Upload(t.Context(), boxAt(t, t.TempDir(), path), box, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			sameTrees(t, box, root)
+			for _, item := range p.Items {
+				info, err := os.Lstat(filepath.Join(box, item.Name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				// BusyBox's tar writes into directories after it set their time.
+				if got := info.ModTime(); item.Link == "" && (userland == "GNU" || userland == "BusyBox" && !item.Mode.IsDir()) && got.Unix() != item.Time.Unix() {
+					t.Errorf("%q was written at %v, want %v", item.Name, got, item.Time)
+				}
+			}
+		})
+	}
+}
+
+func planHere(t *testing.T, root string) *Plan {
+	t.Helper()
+	p, err := Make(t.Context(), root, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestNamesThatAreOneElsewhereAreNamed(t *testing.T) {
+	root := lay(t, map[string]string{"caf\u00e9": "", "cafe\u0301": "", "CAFE\u0301": "", "Makefile": "", "makefile": "", "d/A": "", "D/a": "", "other": "", "\xff": "", "\xfe": "", "stra\u00dfe": "", "strasse": ""})
+	got := planHere(t, root).Alike
+	for _, names := range got {
+		slices.Sort(names)
+	}
+	want := [][]string{{"CAFE\u0301", "cafe\u0301", "caf\u00e9"}, {"D", "d"}, {"D/a", "d/A"}, {"Makefile", "makefile"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("alike are %q, want %q", got, want)
+	}
+	var report strings.Builder
+	planHere(t, root).Report(&report)
+	if !strings.Contains(report.String(), "note: Makefile, makefile are sent as they are, but are one name where case") {
+		t.Errorf("the report is %q", report.String())
+	}
+}
