@@ -47,6 +47,7 @@ func practiced(setup func(*testscript.Env) error) testscript.Params {
 			e.Values["practice"], e.Values["w"] = s, &stage{}
 			e.Setenv("PRACTICE", s.URL())
 			e.Setenv("PRACTICEKEY", s.Key())
+			e.Setenv("BIN", filepath.SplitList(e.Getenv("PATH"))[0]) // where talkops is, and nothing else
 			home, err := os.MkdirTemp("", "talkops-story-")
 			if err != nil {
 				return err
