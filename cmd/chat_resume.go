@@ -50,12 +50,13 @@ func (a *app) findThread(cfg *config.Config, id string) (*thread.Thread, error) 
 // says otherwise. It returns the configuration for that.
 func (a *app) placeOf(c *cobra.Command, flags *given, cfg *config.Config, t *thread.Thread) (*config.Config, error) {
 	was := t.Machine.Provider
-	if was == "" || was == "local" || was == cfg.Sandbox.Provider || a.bare || cfg.Value("sandbox.provider").Origin.Layer == config.LayerFlag {
+	if was == "" || was == "local" || was == cfg.Sandbox.Provider || a.bare || cfg.Value("sandbox.provider").Origin.Layer == config.LayerFlag && !a.moved {
 		return cfg, nil
 	}
 	if err := c.Flags().Set("sandbox", was); err != nil {
 		return nil, err
 	}
+	a.moved = true
 	return a.loadFor(c, flags)
 }
 
@@ -264,10 +265,4 @@ func (a *app) openThread(t *thread.Thread, warn func(string, ...any)) (*keeper, 
 		warn("conversation %s: %s", t.ID, again.Lost)
 	}
 	return &keeper{w: w, warn: warn}, again, nil
-}
-
-// chooseThread lets the user choose a conversation of this project. There is
-// nothing to choose from one.
-func (a *app) chooseThread(ctx context.Context, cfg *config.Config) (string, error) {
-	return lastThread, nil
 }

@@ -22,13 +22,13 @@ type pane struct {
 	socket string
 	dir    string // the project
 	home   string // TALKOPS_HOME
+	bin    string
 }
 
 // inTerminal starts talkops with those arguments in a terminal of that size.
 func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[string]string, args ...string) *pane {
 	t.Helper()
-	tmux, err := exec.LookPath("tmux")
-	if err != nil {
+	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here")
 	}
 	bin := filepath.Join(t.TempDir(), "talkops")
@@ -36,6 +36,23 @@ func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[
 		t.Fatalf("%v\n%s", err, out)
 	}
 	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "s"), dir: t.TempDir(), home: t.TempDir()}
+	p.run(bin, width, height, srv, env, args...)
+	return p
+}
+
+// again starts talkops anew with other arguments, in the same project and home.
+func (p *pane) again(srv *modeltest.Server, env map[string]string, args ...string) *pane {
+	p.t.Helper()
+	q := &pane{t: p.t, socket: filepath.Join(p.t.TempDir(), "s"), dir: p.dir, home: p.home}
+	q.run(p.bin, 100, 30, srv, env, args...)
+	return q
+}
+
+func (p *pane) run(bin string, width, height int, srv *modeltest.Server, env map[string]string, args ...string) {
+	t := p.t
+	t.Helper()
+	p.bin = bin
+	tmux := "tmux"
 	command := []string{tmux, "-S", p.socket, "-f", os.DevNull, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-c", p.dir}
 	all := map[string]string{
 		"TALKOPS_HOME": p.home, "OPENAI_API_KEY": "sk-story-0123456789abcdef", "OPENAI_BASE_URL": srv.OpenAI(), "TALKOPS_MODEL": "openai:gpt-5.1",
@@ -59,7 +76,6 @@ func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[
 		t.Fatalf("tmux: %v\n%s", err, out)
 	}
 	t.Cleanup(func() { p.tmux("kill-server") })
-	return p
 }
 
 func (p *pane) tmux(args ...string) string {
@@ -81,7 +97,7 @@ func (p *pane) say(text string) {
 func (p *pane) await(pattern string) {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if re.MatchString(p.screen()) {
 			return
 		}
@@ -173,9 +189,20 @@ func TestChatInASandbox(t *testing.T) {
 	p.await(`DAYTONA box-\d+ .*mode smart`)
 	p.say("/sandbox")
 	p.await(`this session's own and is ended with it`)
+	p.say("/diff")
+	p.await(`\+work`)
 	p.say("/exit")
-	p.await(`changed in the sandbox \(1 written`)
+	p.await(`(?s)changed in the sandbox: 1 written.*A work\.txt.*What becomes of it\?`)
+	if len(cloud.Boxes()) != 1 {
+		t.Error("the machine is gone before it is said what becomes of the work")
+	}
+	p.say("apply")
+	p.await(`applied to the project: 1 changes`)
+	p.await(`box-\d+ is ended`)
 	p.await(`ended with 0`)
+	if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {
+		t.Errorf("work.txt: %q, %v", data, err)
+	}
 	if left := cloud.Boxes(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -94,15 +94,19 @@ func (a *app) editAgain(c *cobra.Command, problem error) (bool, error) {
 	return answer != "b" && answer != "back", nil
 }
 
-// runEditor opens a file in the user's editor and waits for its end.
-func (a *app) runEditor(name string) error {
-	words := []string{"vi"}
+// editor is the user's editor, with its arguments.
+func (a *app) editor() []string {
 	for _, v := range []string{"VISUAL", "EDITOR"} {
 		if text, _ := a.env(v); len(strings.Fields(text)) > 0 {
-			words = strings.Fields(text)
-			break
+			return strings.Fields(text)
 		}
 	}
+	return []string{"vi"}
+}
+
+// runEditor opens a file in the user's editor and waits for its end.
+func (a *app) runEditor(name string) error {
+	words := a.editor()
 	cmd := exec.Command(words[0], append(words[1:], name)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.streams.In, a.streams.Out, a.streams.Err
 	if g, ok := a.streams.Out.(*guardedOut); ok {

@@ -40,6 +40,7 @@ type app struct {
 	logFile     *os.File
 	bare        bool // --sandbox without a name
 	redact      *redact.Redactor
+	moved       bool // --sandbox is where a conversation was, not what the user said
 }
 
 // Main runs talkops with the process's arguments, environment and streams, and

@@ -264,6 +264,12 @@ var errDeclined = errors.New("nothing was approved")
 
 // ask puts a question and returns the line that is typed, in lower case.
 func (a *app) ask(ctx context.Context, question string) (string, error) {
+	line, err := a.askText(ctx, question)
+	return strings.ToLower(line), err
+}
+
+// askText puts a question and returns the line that is typed.
+func (a *app) askText(ctx context.Context, question string) (string, error) {
 	fmt.Fprint(a.streams.Err, question)
 	typed := make(chan string, 1)
 	go func() {
@@ -272,7 +278,7 @@ func (a *app) ask(ctx context.Context, question string) (string, error) {
 	}()
 	select {
 	case line := <-typed:
-		return strings.ToLower(strings.TrimSpace(line)), nil
+		return strings.TrimSpace(line), nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}

@@ -182,7 +182,11 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, change 
 	decision := approval.Decision{Kind: approval.ByPolicy, Reason: "nothing here may approve it"}
 	if r.Approver != nil {
 		var err error
-		decision, err = r.Approver.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan), Change: change})
+		req := approval.Request{Tool: c.Name, Plan: plan, Place: r.place(plan), Change: change}
+		if plan.Effect == tool.Writes {
+			req.Edit = func(ctx context.Context) (tool.Edit, error) { return tool.EditOf(ctx, r.tool(c.Name), c.Input) }
+		}
+		decision, err = r.Approver.Approve(ctx, req)
 		if err != nil {
 			return decision, fmt.Errorf("approve %s: %w", c.Name, err)
 		}

@@ -26,6 +26,10 @@ type Request struct {
 	// Change is what a command that acts on infrastructure would change; nil for
 	// every other call.
 	Change *Change
+
+	// Edit says what a call that writes would change in its file; nil for every other
+	// call. It looks at the file when it is called.
+	Edit func(context.Context) (tool.Edit, error)
 }
 
 // A Kind says why a call was refused.

@@ -26,6 +26,9 @@ type Question struct {
 	Why    Decision // what decided that it is asked
 	Offers []Choice // what may be said
 	Rule   string   // what Always would add to the user's rules
+
+	// Shown is what the call would change in its file; nil if that is not known.
+	Shown *tool.Edit
 }
 
 // An Answer is what a person says to a Question.
@@ -68,6 +71,11 @@ func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
 		q.Offers, q.Rule = append(q.Offers, Always), rule
 	}
 	q.Offers = append(q.Offers, Refuse)
+	if req.Edit != nil {
+		if edit, err := req.Edit(ctx); err == nil {
+			q.Shown = &edit
+		}
+	}
 	answer, err := a.Ask(ctx, q)
 	if err != nil {
 		return Decision{}, err

@@ -45,8 +45,8 @@ type Hook struct {
 // run one after the other.
 type Set struct {
 	Hooks []Hook
-	Host  sandbox.Sandbox // the user's computer
-	Dir   string          // where programs start
+	Host  sandbox.Sandbox                  // the user's computer
+	Dir   string                           // where programs start
 	Note  func(format string, args ...any) // says what runs; may be nil
 
 	// Mask blots secrets out of what programs say; nil: nothing.
@@ -239,6 +239,9 @@ type watched struct {
 	set   *Set
 	place approval.Place
 }
+
+// Unwrap gives the tool itself to those who ask it for more.
+func (w watched) Unwrap() tool.Tool { return w.Tool }
 
 func (w watched) Run(ctx context.Context, input string, emit func(tool.Output)) (tool.Result, error) {
 	r, err := w.Tool.Run(ctx, input, emit)

@@ -114,6 +114,7 @@ type call struct {
 	Plan
 	given string // the path as the model gave it
 	run   func(ctx context.Context, emit func(Output)) (Result, error)
+	edit  func(ctx context.Context) (Edit, error) // nil: it changes no file by itself
 }
 
 // A function is a tool whose input is an A.

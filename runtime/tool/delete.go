@@ -41,7 +41,11 @@ func (s *set) delete() Tool {
 		params: object(map[string]any{"file_path": property("string", "The file or directory to delete.")}, "file_path"),
 		check: func(args pathArgs) (call, error) {
 			name, err := s.required("file_path", args.FilePath)
-			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, run: func(ctx context.Context, _ func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, edit: func(ctx context.Context) (Edit, error) {
+				e, err := s.before(ctx, name)
+				e.Gone = true
+				return e, err
+			}, run: func(ctx context.Context, _ func(Output)) (Result, error) {
 				return s.remove(ctx, name)
 			}}, err
 		},

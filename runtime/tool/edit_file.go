@@ -1,12 +1,10 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -43,7 +41,10 @@ func (s *set) editFile() Tool {
 			case *args.OldString == *args.NewString:
 				err = sandbox.Errorf(sandbox.CodeNoChange, "old_string and new_string are the same")
 			}
-			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, run: func(ctx context.Context, _ func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, edit: func(ctx context.Context) (Edit, error) {
+				data, edited, _, err := s.edited(ctx, name, *args.OldString, *args.NewString, args.ReplaceAll)
+				return Edit{Before: data, After: []byte(edited)}, err
+			}, run: func(ctx context.Context, _ func(Output)) (Result, error) {
 				return s.edit(ctx, name, *args.OldString, *args.NewString, args.ReplaceAll)
 			}}, err
 		},
@@ -52,27 +53,36 @@ func (s *set) editFile() Tool {
 
 func (s *set) edit(ctx context.Context, name, old, new string, all bool) (Result, error) {
 	defer s.hold(name)()
-	data, err := s.read(ctx, name, s.opts.EditBytes)
+	_, edited, count, err := s.edited(ctx, name, old, new, all)
 	if err != nil {
 		return Result{}, err
-	}
-	if bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
-		return Result{}, sandbox.Errorf(sandbox.CodeInvalidArgument, "it is a binary file (%d bytes, not UTF-8 text) and cannot be edited", len(data))
-	}
-	edited, count := replace(string(data), old, new, all)
-	switch {
-	case count == 0:
-		return Result{}, sandbox.Errorf(sandbox.CodeNoMatch, "old_string does not occur in the file; read it again, spaces and line ends count")
-	case count > 1 && !all:
-		return Result{}, sandbox.Errorf(sandbox.CodeMultipleMatches,
-			"old_string occurs %d times; give more of the text around it, or set replace_all", count)
-	case edited == string(data):
-		return Result{}, sandbox.Errorf(sandbox.CodeNoChange, "the file already reads like that")
 	}
 	if err := s.sb.WriteFile(ctx, name, strings.NewReader(edited), 0o644); err != nil {
 		return Result{}, err
 	}
 	return Result{Text: fmt.Sprintf("edited %s (%d replaced)\n", quoted(name), count)}, nil
+}
+
+// edited reads a file and returns it as it is, as it would be, and how often old
+// was replaced.
+func (s *set) edited(ctx context.Context, name, old, new string, all bool) (data []byte, edited string, count int, err error) {
+	data, err = s.read(ctx, name, s.opts.EditBytes)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	if !isText(data) {
+		return nil, "", 0, sandbox.Errorf(sandbox.CodeInvalidArgument, "it is a binary file (%d bytes, not UTF-8 text) and cannot be edited", len(data))
+	}
+	edited, count = replace(string(data), old, new, all)
+	switch {
+	case count == 0:
+		err = sandbox.Errorf(sandbox.CodeNoMatch, "old_string does not occur in the file; read it again, spaces and line ends count")
+	case count > 1 && !all:
+		err = sandbox.Errorf(sandbox.CodeMultipleMatches, "old_string occurs %d times; give more of the text around it, or set replace_all", count)
+	case edited == string(data):
+		err = sandbox.Errorf(sandbox.CodeNoChange, "the file already reads like that")
+	}
+	return data, edited, count, err
 }
 
 // replace puts new in the place of old in text and returns how often old

@@ -27,7 +27,11 @@ func (s *set) writeFile() Tool {
 			if err == nil && args.Content == nil {
 				err = invalid("content is required")
 			}
-			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, run: func(ctx context.Context, _ func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Writes, Path: name}, given: args.FilePath, edit: func(ctx context.Context) (Edit, error) {
+				e, err := s.before(ctx, name)
+				e.After = []byte(*args.Content)
+				return e, err
+			}, run: func(ctx context.Context, _ func(Output)) (Result, error) {
 				defer s.hold(name)()
 				if err := s.sb.WriteFile(ctx, name, strings.NewReader(*args.Content), 0o644); err != nil {
 					return Result{}, err

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +22,14 @@ func (v *view) question() string {
 		where = v.styles.box.Render(" in " + q.Place.Provider + " " + oneLine(q.Place.ID) + " ")
 	}
 	b.WriteString(v.styles.strong.Render("May this run?") + " " + where + "\n")
-	text := headless.Clean(what(q.Plan.Command, q.Plan.Path))
-	lines := strings.Split(v.wrap(q.Tool+": "+text), "\n")
-	if most := max(v.height/2, 3); len(lines) > most {
-		lines = append(lines[:most], v.styles.dim.Render(fmt.Sprintf("… %d more lines", len(lines)-most)))
+	text := headless.Clean(cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
+	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(q.Tool+": "+text, "\t", "    "), v.width-2, ""), "\n")
+	if q.Shown != nil {
+		lines = v.styles.edit(*q.Shown, v.width-2)
+	}
+	if most := max(v.height-14, 3); len(lines) > most {
+		rest := fmt.Sprintf("… %d more lines; v shows all", len(lines)-most)
+		lines = append(lines[:most:most], v.styles.dim.Render(rest))
 	}
 	for _, l := range lines {
 		b.WriteString("  " + l + "\n")
@@ -83,6 +88,8 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 		if offered(approval.Always) {
 			return v.reply(approval.Answer{Choice: approval.Always}), true
 		}
+	case "v":
+		return v.say(strings.Join(v.whole(), "\n")), true
 	case "n":
 		v.refusing = true
 		return nil, true
@@ -97,14 +104,33 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 	return nil, false
 }
 
+// whole is all of what is asked about.
+func (v *view) whole() []string {
+	if q := v.ask; q.Shown != nil {
+		return v.styles.edit(*q.Shown, v.width)
+	}
+	return strings.Split(v.wrap(headless.Clean(cmp.Or(v.ask.Plan.Command, v.ask.Plan.Path, v.ask.Plan.URL, v.ask.Plan.Query))), "\n")
+}
+
+// keptLines is how much of a change that was allowed stays in the scrollback.
+const keptLines = 40
+
 // reply gives the answer and takes up what was being typed.
 func (v *view) reply(a approval.Answer) tea.Cmd {
+	var shown tea.Cmd
+	if v.ask.Shown != nil && a.Choice != approval.Refuse {
+		lines := v.whole()
+		if n := len(lines) - keptLines; n > 0 {
+			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render(fmt.Sprintf("… %d more lines", n)))
+		}
+		shown = v.say(strings.Join(lines, "\n"))
+	}
 	v.ask.reply <- a
 	v.ask, v.refusing, v.editing = nil, false, false
 	v.input.Reset()
 	v.input.SetValue(v.kept)
 	v.input.MoveToEnd()
-	return nil
+	return shown
 }
 
 // rows puts words side by side, as many as fit.

@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
 )
 
@@ -37,7 +39,8 @@ func (v *view) slash(line string) tea.Cmd {
 		}
 		b.WriteString("!command   run a command where the tools work, and let the model see it\n" +
 			"Enter sends; Alt+Enter, Ctrl+J or a \\ at the end makes a new line; Up and Down go through what was sent.\n" +
-			"Esc interrupts; Shift+Tab changes the mode; Ctrl+C twice leaves. Typed while work goes on, a message waits its turn.")
+			"Ctrl+R searches what was sent; Ctrl+G opens your editor; @ chooses a file from where the tools work.\n" +
+			"Esc interrupts; Shift+Tab changes the mode; Ctrl+C twice leaves. Typed while work goes on, a message waits its turn; Up takes it back.")
 		return say(b.String())
 	case "exit", "quit", "q":
 		return tea.Batch(echo, v.leave())
@@ -61,39 +64,51 @@ func (v *view) slash(line string) tea.Cmd {
 	if v.working {
 		return say("/" + name + " has to wait until the work is done; Esc interrupts it")
 	}
-	session, ctx := v.session, v.ctx
-	known := v.commands()
-	return tea.Batch(echo, func() tea.Msg {
-		text, ok, err := session.Command(ctx, name, args)
-		if !ok {
-			err = fmt.Errorf("there is no command /%s%s; /help lists them", name, near(name, known))
+	if name == "resume" && args == "" {
+		return tea.Batch(echo, v.resume())
+	}
+	return v.command(echo, name, args)
+}
+
+// command runs a command of the session's.
+func (v *view) command(echo tea.Cmd, name, args string) tea.Cmd {
+	send := v.send
+	return v.work(echo, func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
+		reply, err := v.session.Command(ctx, name, args, emit)
+		if err == nil {
+			send(saidMsg{reply, name})
 		}
-		return saidMsg{text, err}
+		return agent.Outcome{}, err
 	})
 }
 
-// near offers the command that begins the same.
-func near(name string, known []Command) string {
-	for _, c := range known {
-		if name != "" && strings.HasPrefix(c.Name, name[:1]) {
-			return fmt.Sprintf(" (is it /%s?)", c.Name)
+// said shows what a slash command says.
+func (v *view) said(msg saidMsg) tea.Cmd {
+	var cmd tea.Cmd
+	switch {
+	case msg.Unknown:
+		var names []string
+		for _, c := range v.commands() {
+			names = append(names, c.Name)
 		}
+		text := "there is no command /" + msg.name
+		if n := nearest(msg.name, names); n != "" {
+			text += "; is it /" + n + "?"
+		}
+		cmd = v.print(v.styles.bad, text+" (/help lists them)")
+	case msg.Patch:
+		cmd = v.say(strings.Join(v.styles.patch(msg.Text, v.width), "\n"))
+	default:
+		cmd = v.print(v.styles.plain, msg.Text)
 	}
-	return ""
+	if msg.Leave {
+		v.leaving = true // when the command has ended
+	}
+	return cmd
 }
 
-// complete finishes the name of a slash command.
-func (v *view) complete() {
-	text := v.input.Value()
-	prefix, ok := strings.CutPrefix(text, "/")
-	if !ok || strings.ContainsAny(prefix, " \n") {
-		return
-	}
-	for _, c := range v.commands() {
-		if strings.HasPrefix(c.Name, prefix) {
-			v.input.SetValue("/" + c.Name + " ")
-			v.input.MoveToEnd()
-			return
-		}
-	}
+// resume lets the user choose a conversation to go on with.
+func (v *view) resume() tea.Cmd {
+	p := newPicker("go on with:", nil, func(c Choice) tea.Cmd { return v.command(nil, "resume", c.Value) })
+	return v.choose(p, Conversations)
 }

@@ -4,9 +4,11 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,13 +27,32 @@ type Session interface {
 	// the conversation.
 	Shell(ctx context.Context, command string, emit func(agent.Event)) error
 
-	// Command runs a slash command that the window does not know, and returns what
-	// it says. Ok is false if there is no such command.
-	Command(ctx context.Context, name, args string) (text string, ok bool, err error)
+	// Command runs a slash command that the window does not know.
+	Command(ctx context.Context, name, args string, emit func(agent.Event)) (Reply, error)
+
+	// Choices lists what there is to choose from.
+	Choices(ctx context.Context, kind Kind) ([]Choice, error)
 
 	Mode() approval.Mode
 	SetMode(approval.Mode)
 	Status() Status
+}
+
+// A Kind is a kind of things to choose from.
+type Kind string
+
+// The kinds.
+const (
+	Files         Kind = "files"         // where the tools work, from the start directory on
+	Conversations Kind = "conversations" // of this project, but this one
+)
+
+// A Reply is what a slash command says.
+type Reply struct {
+	Text    string
+	Patch   bool // the text is a patch
+	Unknown bool // there is no such command
+	Leave   bool // the window closes
 }
 
 // A Status is what the line at the bottom shows.
@@ -50,32 +71,59 @@ type Command struct {
 	Help string
 }
 
+// A Said is a message of a conversation that goes on.
+type Said struct {
+	User bool
+	Text string
+}
+
 // A Window is one chat.
 type Window struct {
 	Session  Session
 	Commands []Command // of the session's
 	First    string    // a first message; may be empty
-	Plain    bool      // no colours
+	Past     []Said    // what was said before; the last of it is shown
+	Theme    string    // one of the themes; "" is ThemeAuto
+	Plain    bool      // lines only: nothing is drawn again, as a screen reader wants it
+	Notify   string    // how a window that nobody looks at calls: one of the notices; "" is NotifyOff
+
+	History  []string                            // what the user sent before, the last at the end
+	Remember func(string)                        // keeps what the user sent; may be nil
+	Editor   func(text string) (*Editing, error) // opens the user's editor; may be nil
 
 	In      io.Reader
 	Out     io.Writer
 	Environ []string
 
-	program *tea.Program
+	send func(tea.Msg) // nil: it is not shown
+}
+
+// An Editing is a text that is being changed in the user's editor.
+type Editing struct {
+	Cmd  *exec.Cmd
+	Read func() (string, error) // what it is when the editor has ended
 }
 
 // errClosed is what somebody who asks is told when the window is no more.
 var errClosed = errors.New("the chat window is closed")
 
+func (w *Window) theme() string { return cmp.Or(w.Theme, ThemeAuto) }
+
 // Run shows the window until the user leaves. The error is that of the terminal,
 // or the cause of ctx.
 func (w *Window) Run(ctx context.Context) error {
+	if w.Plain {
+		return w.runPlain(ctx)
+	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newView(inner, w)
-	w.program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(w.In), tea.WithOutput(w.Out), tea.WithEnvironment(w.Environ), tea.WithoutSignalHandler())
-	m.send = w.program.Send
-	_, err := w.program.Run()
+	var program *tea.Program
+	out, ok := watched(w.Out, func() { program.Send(readyMsg{}) })
+	m.ready = !ok
+	program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(w.In), tea.WithOutput(out), tea.WithEnvironment(w.Environ), tea.WithoutSignalHandler())
+	w.send, m.send = program.Send, program.Send
+	_, err := program.Run()
 	cancel()
 	m.idle() // what runs ends before we return
 	if ctx.Err() != nil {
@@ -86,24 +134,24 @@ func (w *Window) Run(ctx context.Context) error {
 
 // Ask shows a question and waits for the answer. It fits approval.Attended.
 func (w *Window) Ask(ctx context.Context, q approval.Question) (approval.Answer, error) {
-	if w.program == nil {
+	if w.send == nil {
 		return approval.Answer{}, errClosed
 	}
 	reply := make(chan approval.Answer, 1)
-	w.program.Send(askMsg{q, reply})
+	w.send(askMsg{q, reply})
 	select {
 	case answer := <-reply:
 		return answer, nil
 	case <-ctx.Done():
-		w.program.Send(askMsg{})
+		w.send(askMsg{})
 		return approval.Answer{}, context.Cause(ctx)
 	}
 }
 
 // Note shows a line above the input.
 func (w *Window) Note(text string) {
-	if w.program != nil {
-		w.program.Send(noteMsg(text))
+	if w.send != nil {
+		w.send(noteMsg(text))
 	}
 }
 
@@ -114,13 +162,28 @@ type (
 		err     error
 	}
 	saidMsg struct { // by a slash command
-		text string
-		err  error
+		Reply
+		name string
 	}
 	askMsg struct {
 		approval.Question
 		reply chan approval.Answer
 	}
-	noteMsg string
-	tickMsg struct{}
+	choicesMsg struct {
+		picker *picker
+		items  []Choice
+		err    error
+	}
+	editorMsg struct {
+		editing *Editing
+		err     error
+	}
+	editedMsg struct {
+		text string
+		err  error
+	}
+	readyMsg struct{} // the window stands on the screen for the first time
+	noteMsg  string
+	tickMsg  struct{}
+	firstMsg string
 )

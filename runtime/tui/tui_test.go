@@ -49,12 +49,25 @@ func (d *desk) Shell(_ context.Context, command string, emit func(agent.Event)) 
 	return nil
 }
 
-func (d *desk) Command(_ context.Context, name, args string) (string, bool, error) {
-	if name == "config" {
-		return "config " + args, true, nil
+func (d *desk) Command(_ context.Context, name, args string, _ func(agent.Event)) (Reply, error) {
+	switch name {
+	case "config":
+		return Reply{Text: "config " + args}, nil
+	case "diff":
+		return Reply{Text: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\x1b[2J\n+b\n", Patch: true}, nil
+	case "resume":
+		return Reply{Text: "resume " + args, Leave: true}, nil
 	}
-	return "", false, nil
+	return Reply{Unknown: true}, nil
 }
+
+func (d *desk) Choices(_ context.Context, kind Kind) ([]Choice, error) {
+	if kind == Files {
+		return []Choice{{Value: "main.go"}, {Value: "docs/read me.md"}, {Value: "cmd/deploy.go"}}, nil
+	}
+	return []Choice{{Value: "t-1", Label: "the first"}, {Value: "t-2", Label: "the second"}}, nil
+}
+
 func (d *desk) Mode() approval.Mode {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,11 +101,16 @@ type bench struct {
 }
 
 func open(t *testing.T, d *desk) *bench {
+	return openWindow(t, &Window{Session: d, Theme: ThemeNone, Commands: []Command{{"config", "settings"}, {"resume", "go on"}}})
+}
+
+func openWindow(t *testing.T, w *Window) *bench {
 	b := &bench{t: t, msgs: make(chan tea.Msg, 1000)}
-	b.v = newView(t.Context(), &Window{Session: d, Plain: true, Commands: []Command{{"config", "settings"}}})
+	b.v = newView(t.Context(), w)
 	b.v.send = func(m tea.Msg) { b.msgs <- m }
 	b.run(b.v.Init())
 	b.update(tea.WindowSizeMsg{Width: 60, Height: 20})
+	b.update(readyMsg{})
 	return b
 }
 
@@ -179,14 +197,19 @@ func key(name string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: tea.KeyEscape}
 	case "up":
 		return tea.KeyPressMsg{Code: tea.KeyUp}
+	case "down":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	case "backspace":
+		return tea.KeyPressMsg{Code: tea.KeyBackspace}
 	case "tab":
 		return tea.KeyPressMsg{Code: tea.KeyTab}
 	case "shift+tab":
 		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
 	case "alt+enter":
 		return tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}
-	case "ctrl+c":
-		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	}
+	if c, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: rune(c[0]), Mod: tea.ModCtrl}
 	}
 	r := []rune(name)[0]
 	return tea.KeyPressMsg{Code: r, Text: name}
@@ -361,7 +384,7 @@ func TestInput(t *testing.T) {
 	} {
 		b.typed(line)
 		b.press("enter")
-		b.until(line, func() bool { return strings.Contains(b.all(), want) })
+		b.until(line, func() bool { return strings.Contains(b.all(), want) && !b.v.working })
 	}
 	b.typed("!make test")
 	b.press("enter")

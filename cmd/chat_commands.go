@@ -1,0 +1,317 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/term"
+	"github.com/talkops-ai/talkops/runtime/tui"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
+)
+
+// commands are the slash commands of a conversation.
+func commands() []tui.Command {
+	return []tui.Command{
+		{Name: "config", Help: "your settings: /config show, get KEY, set KEY VALUE, unset KEY"},
+		{Name: "sandbox", Help: "where this conversation works; /sandbox keep leaves the machine running at the end, /sandbox extend 2h makes it live longer"},
+		{Name: "model", Help: "which model answers"},
+		{Name: "context", Help: "how full the model's window is"},
+		{Name: "compact", Help: "sum the conversation up, so that the model has room again"},
+		{Name: "clear", Help: "begin a new conversation; the old one is kept, files stay as they are"},
+		{Name: "resume", Help: "go on with another conversation"},
+		{Name: "diff", Help: "what was changed here"},
+		{Name: "apply", Help: "make the sandbox's changes in your project now"},
+		{Name: "export", Help: "/export patch [FILE] or /export branch NAME: the sandbox's changes"},
+		{Name: "trust", Help: "which projects' settings you trust"},
+		{Name: "doctor", Help: "look whether all is well here"},
+	}
+}
+
+// Command implements tui.Session.
+func (c *conversation) Command(ctx context.Context, name, args string, emit func(agent.Event)) (tui.Reply, error) {
+	switch name {
+	case "config":
+		words := strings.Fields(args)
+		if len(words) == 0 {
+			words = []string{"show"}
+		}
+		if words[0] == "set" && len(words) > 3 {
+			words = append(words[:2], strings.Join(words[2:], " "))
+		}
+		if !slices.Contains([]string{"show", "get", "set", "unset", "path"}, words[0]) {
+			return tui.Reply{}, errors.New("/config show, get KEY, set KEY VALUE or unset KEY")
+		}
+		var out bytes.Buffer
+		inner := *c.app
+		inner.streams = &term.Streams{In: strings.NewReader(""), Out: &out, Err: &out, ErrWidth: 80}
+		if status := inner.run(ctx, append([]string{"config"}, words...)); status != 0 {
+			return tui.Reply{}, errors.New(strings.TrimSpace(out.String()))
+		}
+		return tui.Reply{Text: c.app.redact.Text(out.String())}, nil
+	case "sandbox":
+		return c.sandbox(ctx, args)
+	case "model":
+		m := c.Status().Model
+		return tui.Reply{Text: m.Provider + ":" + m.Name}, nil
+	case "context":
+		s := c.Status()
+		used := c.agent.Filled()
+		if s.Model.Window == 0 {
+			return tui.Reply{Text: fmt.Sprintf("%d messages, about %d tokens; the size of the window is not known", len(c.agent.History), used)}, nil
+		}
+		return tui.Reply{Text: fmt.Sprintf("%d messages, about %d of %d tokens (%d%%); at 85%% it is summed up", len(c.agent.History), used, s.Model.Window, used*100/s.Model.Window)}, nil
+	}
+	return c.more(ctx, name, args, emit)
+}
+
+// more runs the commands that act on the conversation and its work.
+func (c *conversation) more(ctx context.Context, name, args string, emit func(agent.Event)) (tui.Reply, error) {
+	switch name {
+	case "compact":
+		c.agent.Emit = emit
+		used, cost, err := c.agent.Compact(ctx)
+		c.mu.Lock()
+		c.told += cost
+		c.cost = c.told
+		c.usage = model.Usage{Input: c.agent.Filled()}
+		c.mu.Unlock()
+		if err != nil && used == (model.Usage{}) {
+			return tui.Reply{}, err
+		}
+		return tui.Reply{}, nil // the events have said it
+	case "clear":
+		before := c.kept.id()
+		c.kept.close()
+		warn := func(format string, args ...any) { c.window.Note(fmt.Sprintf(format, args...)) }
+		c.agent.Forget(nil, 0)
+		c.kept = c.app.begin(c.cfg, c.agent.Model.Info(), false, warn)
+		c.agent.Keep = c.kept.keep
+		c.kept.at(c.box, c.place.Host)
+		c.mu.Lock()
+		c.usage = model.Usage{}
+		c.mu.Unlock()
+		text := "A new conversation; files are as they were."
+		if before != "" {
+			text += " The old one is kept: /resume " + before
+		}
+		return tui.Reply{Text: text}, nil
+	case "resume":
+		t, err := c.app.findThread(c.cfg, args)
+		if err != nil {
+			return tui.Reply{}, err
+		}
+		c.next = t.ID
+		return tui.Reply{Text: "Going on with " + t.ID, Leave: true}, nil
+	case "diff":
+		return c.diff(ctx)
+	case "apply":
+		return c.export(ctx, wish{what: "apply"})
+	case "export":
+		what, where, _ := strings.Cut(args, " ")
+		where = strings.TrimSpace(where)
+		switch {
+		case what == "patch" && where != "":
+			where = c.app.absolute(where)
+		case what == "patch", what == "branch" && where != "":
+		default:
+			return tui.Reply{}, errors.New("/export patch [FILE] or /export branch NAME")
+		}
+		return c.export(ctx, wish{what: what, where: where})
+	case "trust":
+		words := strings.Fields(args)
+		if len(words) == 0 {
+			words = []string{"list"}
+		}
+		if words[0] == "add" {
+			return tui.Reply{}, errors.New("a project is trusted from the next start on: leave, and say: talkops trust add")
+		}
+		return c.inner(ctx, append([]string{"trust"}, words...))
+	case "doctor":
+		return tui.Reply{Text: c.doctor(ctx)}, nil
+	}
+	return tui.Reply{Unknown: true}, nil
+}
+
+// inner runs a command line of talkops and returns what it says.
+func (c *conversation) inner(ctx context.Context, words []string) (tui.Reply, error) {
+	var out bytes.Buffer
+	inner := *c.app
+	inner.streams = &term.Streams{In: strings.NewReader(""), Out: &out, Err: &out, ErrWidth: 80}
+	if status := inner.run(ctx, words); status != 0 {
+		return tui.Reply{}, errors.New(strings.TrimSpace(out.String()))
+	}
+	return tui.Reply{Text: c.app.redact.Text(out.String())}, nil
+}
+
+// sandbox says where the conversation works, and changes what becomes of the machine.
+func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, error) {
+	s := c.Status()
+	verb, rest, _ := strings.Cut(args, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case verb != "" && s.Place.Host:
+		return tui.Reply{}, errors.New("tools work on this computer: there is no machine")
+	case verb == "keep" && !c.box.Fresh:
+		return tui.Reply{Text: "The machine is not this session's own and stays anyway."}, nil
+	case verb == "keep" && rest == "off":
+		c.box.KeepRunning(false)
+		return tui.Reply{Text: "The machine is ended with this session, after its changes were fetched."}, nil
+	case verb == "keep" && rest == "":
+		c.box.KeepRunning(true)
+		return tui.Reply{Text: "The machine is left running at the end. /sandbox keep off takes that back; talkops sandbox rm " + s.Place.ID + " ends it."}, nil
+	case verb == "extend":
+		d, err := time.ParseDuration(rest)
+		if err != nil || d <= 0 {
+			return tui.Reply{}, errors.New("/sandbox extend needs a time from now, such as 90m or 2h")
+		}
+		until, err := c.box.Extend(ctx, time.Now().Add(d))
+		if err != nil {
+			return tui.Reply{}, err
+		}
+		return tui.Reply{Text: "It ends by itself at " + until.Local().Format("15:04 on 2006-01-02")}, nil
+	case verb != "":
+		return tui.Reply{}, errors.New("/sandbox, /sandbox keep [off] or /sandbox extend TIME")
+	case s.Place.Host:
+		return tui.Reply{Text: "Tools work on this computer, in " + c.box.Dir}, nil
+	}
+	text := fmt.Sprintf("%s %s, in %s", s.Title, s.Place.ID, c.box.Dir)
+	if !s.Expires.IsZero() {
+		text += "\nit ends by itself at " + s.Expires.Local().Format("15:04 on 2006-01-02")
+	}
+	if c.box.Fresh {
+		text += "\nit is this session's own and is ended with it, after its changes were fetched"
+	} else {
+		text += "\nit is not this session's own and stays"
+	}
+	return tui.Reply{Text: text}, nil
+}
+
+// mostDiff is how much of a patch is shown in the window.
+const mostDiff = 64 << 10
+
+// diff shows what was changed in the sandbox; on this computer, what git sees.
+func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
+	var patch bytes.Buffer
+	more := ""
+	if c.place.Host {
+		var said bytes.Buffer
+		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"git", "--no-pager", "diff", "--no-ext-diff", "--no-color", "HEAD"}, Dir: c.box.Dir, Stdout: &patch, Stderr: &said})
+		if err != nil {
+			return tui.Reply{}, err
+		}
+		if exit != 0 {
+			return tui.Reply{}, fmt.Errorf("git cannot tell what was changed: %s", strings.TrimSpace(said.String()))
+		}
+		more = "git diff HEAD"
+	} else {
+		if err := c.box.Fetch(ctx); err != nil {
+			return tui.Reply{}, err
+		}
+		h := c.box.Home()
+		take, aside := h.Split(false)
+		left, err := h.Patch(&patch, take)
+		if err != nil {
+			return tui.Reply{}, err
+		}
+		for _, x := range aside {
+			c.window.Note(fmt.Sprintf("%q is not shown: it %s", x.Name, x.Why))
+		}
+		for _, l := range left {
+			c.window.Note(fmt.Sprintf("%q is not shown: %s", l.Name, l.Why))
+		}
+		more = "talkops sandbox diff " + h.Run.ID
+	}
+	text := c.app.redact.Text(patch.String())
+	switch {
+	case text == "":
+		return tui.Reply{Text: "Nothing was changed."}, nil
+	case len(text) > mostDiff:
+		text = text[:strings.LastIndexByte(text[:mostDiff], '\n')+1] + "… there is more: " + more + "\n"
+	}
+	return tui.Reply{Text: text, Patch: true}, nil
+}
+
+// export does with the work so far what is wished.
+func (c *conversation) export(ctx context.Context, w wish) (tui.Reply, error) {
+	if c.place.Host {
+		return tui.Reply{}, errors.New("tools work on this computer: the changes are here already")
+	}
+	if err := c.box.Fetch(ctx); err != nil {
+		return tui.Reply{}, err
+	}
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	work, err := c.app.exportWork(c.box, w, say, say)
+	if err != nil {
+		for _, l := range lines {
+			c.window.Note(l)
+		}
+		return tui.Reply{}, err
+	}
+	if work == nil {
+		return tui.Reply{Text: "Nothing was changed."}, nil
+	}
+	return tui.Reply{Text: strings.Join(lines, "\n")}, nil
+}
+
+// doctor looks whether all is well, and says it line by line.
+func (c *conversation) doctor(ctx context.Context) string {
+	var lines []string
+	say := func(good bool, format string, args ...any) {
+		mark := "ok   "
+		if !good {
+			mark = "look "
+		}
+		lines = append(lines, mark+fmt.Sprintf(format, args...))
+	}
+	m := c.agent.Model.Info()
+	say(m.Window > 0, "model %s:%s, window %d tokens, about %d used", m.Provider, m.Name, m.Window, c.agent.Filled())
+	say(m.Price.Known(), "its price is known: %v", m.Price.Known())
+	began := time.Now()
+	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"true"}, Dir: c.box.Dir})
+	at := "this computer"
+	if !c.place.Host {
+		at = c.title + " " + c.place.ID
+	}
+	if err != nil || exit != 0 {
+		say(false, "%s does not run a command: exit %d, %v", at, exit, err)
+	} else {
+		say(true, "%s runs a command in %s", at, time.Since(began).Round(time.Millisecond))
+	}
+	if end := c.box.Expires(); !end.IsZero() && !c.place.Host {
+		say(time.Until(end) > 10*time.Minute, "it ends by itself in %s", time.Until(end).Round(time.Minute))
+	}
+	for _, name := range []string{"git", "tar"} {
+		var out bytes.Buffer
+		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", "command -v " + name}, Stdout: &out})
+		say(err == nil && exit == 0, "%s there: %v", name, err == nil && exit == 0)
+	}
+	for _, warning := range c.cfg.Warnings {
+		say(false, "settings: %s", warning)
+	}
+	leases, err := c.app.leases().List()
+	if err != nil {
+		say(false, "the record of machines: %v", err)
+	}
+	left := 0
+	for _, l := range leases {
+		if !l.Kept && !alive(l) {
+			left++
+		}
+	}
+	say(left == 0, "%d machines of earlier runs are left (talkops sandbox list)", left)
+	probe := filepath.Join(c.app.home, ".doctor")
+	err = errors.Join(os.WriteFile(probe, nil, 0o600), os.Remove(probe))
+	say(err == nil, "%s can be written: %v", c.app.home, err == nil)
+	say(c.kept.id() != "", "this conversation is kept: %s", c.kept.id())
+	return strings.Join(lines, "\n")
+}

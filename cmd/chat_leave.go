@@ -1,0 +1,84 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/talkops-ai/talkops/runtime/config"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/session"
+)
+
+// asks reports whether the user is asked at the end what becomes of the work.
+func asks(cfg *config.Config) bool { return cfg.Sandbox.Export == "" || cfg.Sandbox.Export == "ask" }
+
+// mostNamed is how many changed files are named at the end.
+const mostNamed = 20
+
+// askExport shows what was changed in the sandbox and asks what becomes of it.
+// Without an answer it is a patch. A session whose changes cannot be fetched is left
+// to its own end, which says so.
+func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish) wish {
+	h := s.Home()
+	if h == nil {
+		return otherwise
+	}
+	a.warnf("looking what was changed in the sandbox…")
+	if err := s.Fetch(ctx); err != nil || len(h.Changes) == 0 {
+		return otherwise
+	}
+	take, _ := h.Split(true)
+	a.warnf("changed in the sandbox: %s", h)
+	for i, c := range take {
+		if i == mostNamed {
+			a.warnf("  and %d more", len(take)-i)
+			break
+		}
+		mark := "M"
+		switch {
+		case c.Now == nil:
+			mark = "D"
+		case c.Was == nil:
+			mark = "A"
+		}
+		a.warnf("  %s %s", mark, quoted(c.Name))
+	}
+	question := "What becomes of it? [a]pply to the project, [b]ranch, [p]atch, [d]iscard"
+	if s.Fresh {
+		question += ", or [k]eep the machine"
+	}
+	for range 5 {
+		answer, err := a.askText(ctx, question+" (p): ")
+		if err != nil {
+			return otherwise
+		}
+		word, name, _ := strings.Cut(answer, " ")
+		switch strings.ToLower(word) {
+		case "", "p", "patch":
+			return wish{what: "patch"}
+		case "a", "apply":
+			return wish{what: "apply"}
+		case "b", "branch":
+			if name = strings.TrimSpace(name); name == "" {
+				name, err = a.askText(ctx, fmt.Sprintf("Name of the branch (talkops/%s): ", h.Run.ID))
+				if err != nil {
+					return otherwise
+				}
+			}
+			if name == "" {
+				name = "talkops/" + h.Run.ID
+			}
+			return wish{what: "branch", where: name}
+		case "d", "discard":
+			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", headless.Clean(h.Run.ID))
+			return wish{what: "none"}
+		case "k", "keep":
+			if s.Fresh {
+				s.KeepRunning(true)
+				return wish{what: "patch"}
+			}
+		}
+	}
+	return otherwise
+}

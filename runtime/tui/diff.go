@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// sideWidth is how wide a window has to be for a change to be shown side by side.
+const sideWidth = 120
+
+// edit shows what a call changes in a file: one below the other, or side by side
+// where there is room.
+func (s styles) edit(e tool.Edit, width int) []string {
+	head := "changes "
+	switch {
+	case e.New:
+		head = "makes "
+	case e.Gone:
+		head = "deletes "
+	}
+	before, after := headless.Clean(string(e.Before)), headless.Clean(string(e.After))
+	if e.Gone {
+		after = ""
+	}
+	if e.Note != "" {
+		return []string{s.strong.Render(ansi.Truncate(head+oneLine(e.Path)+": "+e.Note, width, "…"))}
+	}
+	var hunks []*udiff.Hunk
+	if u, err := udiff.ToUnifiedDiff("a", "b", before, udiff.Lines(before, after), 3); err == nil {
+		hunks = u.Hunks
+	}
+	plus, minus := 0, 0
+	for _, h := range hunks {
+		for _, l := range h.Lines {
+			switch l.Kind {
+			case udiff.Insert:
+				plus++
+			case udiff.Delete:
+				minus++
+			}
+		}
+	}
+	out := []string{s.strong.Render(ansi.Truncate(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width, "…"))}
+	if len(hunks) == 0 {
+		return append(out, s.dim.Render("  no line is changed"))
+	}
+	for i, h := range hunks {
+		if i > 0 {
+			out = append(out, s.dim.Render("  ⋮"))
+		}
+		if width >= sideWidth {
+			out = append(out, s.beside(h, width)...)
+		} else {
+			out = append(out, s.below(h, width)...)
+		}
+	}
+	return out
+}
+
+// row is text of a file without its line end, in one line of the terminal.
+func row(content string) string {
+	return strings.ReplaceAll(strings.TrimRight(content, "\n"), "\t", "    ")
+}
+
+// below shows a hunk as a unified diff, with the numbers of lines.
+func (s styles) below(h *udiff.Hunk, width int) []string {
+	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
+	digits := len(fmt.Sprint(from + len(h.Lines) + to))
+	var out []string
+	for _, l := range h.Lines {
+		number, mark, style := 0, " ", s.plain
+		switch l.Kind {
+		case udiff.Delete:
+			number, mark, style = from, "-", s.removed
+			from++
+		case udiff.Insert:
+			number, mark, style = to, "+", s.added
+			to++
+		default:
+			number = to
+			from++
+			to++
+		}
+		for i, piece := range broken(row(l.Content), width-digits-3) {
+			label := fmt.Sprintf("%*d", digits, number)
+			if i > 0 {
+				label = strings.Repeat(" ", digits)
+			}
+			out = append(out, s.dim.Render(label)+" "+style.Render(mark+piece))
+		}
+	}
+	return out
+}
+
+// beside shows a hunk with what was on the left and what will be on the right.
+func (s styles) beside(h *udiff.Hunk, width int) []string {
+	type side struct {
+		number int
+		text   string
+		kind   udiff.OpKind
+		there  bool
+	}
+	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
+	digits := len(fmt.Sprint(max(from, to) + len(h.Lines)))
+	var lefts, rights []side
+	even := func() {
+		for len(lefts) < len(rights) {
+			lefts = append(lefts, side{})
+		}
+		for len(rights) < len(lefts) {
+			rights = append(rights, side{})
+		}
+	}
+	for _, l := range h.Lines {
+		switch l.Kind {
+		case udiff.Delete:
+			lefts = append(lefts, side{from, row(l.Content), l.Kind, true})
+			from++
+		case udiff.Insert:
+			rights = append(rights, side{to, row(l.Content), l.Kind, true})
+			to++
+		default:
+			even()
+			lefts = append(lefts, side{from, row(l.Content), l.Kind, true})
+			rights = append(rights, side{to, row(l.Content), l.Kind, true})
+			from++
+			to++
+		}
+	}
+	even()
+	half := (width - 3) / 2
+	cell := func(x side) []string {
+		if !x.there {
+			return []string{strings.Repeat(" ", half)}
+		}
+		mark, style := " ", s.plain
+		switch x.kind {
+		case udiff.Delete:
+			mark, style = "-", s.removed
+		case udiff.Insert:
+			mark, style = "+", s.added
+		}
+		var lines []string
+		for i, piece := range broken(x.text, half-digits-2) {
+			label := fmt.Sprintf("%*d", digits, x.number)
+			if i > 0 {
+				label = strings.Repeat(" ", digits)
+			}
+			gap := strings.Repeat(" ", max(half-digits-2-ansi.StringWidth(piece), 0))
+			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece)+gap)
+		}
+		return lines
+	}
+	var out []string
+	for i := range lefts {
+		l, r := cell(lefts[i]), cell(rights[i])
+		for y := range max(len(l), len(r)) {
+			a, b := strings.Repeat(" ", half), ""
+			if y < len(l) {
+				a = l[y]
+			}
+			if y < len(r) {
+				b = r[y]
+			}
+			out = append(out, a+s.dim.Render(" │ ")+strings.TrimRight(b, " "))
+		}
+	}
+	return out
+}
+
+// patch shows a patch in colours.
+func (s styles) patch(text string, width int) []string {
+	var out []string
+	for _, line := range strings.Split(strings.TrimRight(headless.Clean(text), "\n"), "\n") {
+		line = strings.ReplaceAll(line, "\t", "    ")
+		for _, piece := range broken(s.change(line), width) {
+			out = append(out, piece)
+		}
+	}
+	return out
+}

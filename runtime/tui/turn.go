@@ -1,0 +1,244 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/headless"
+)
+
+// A card is a tool call that runs.
+type card struct {
+	agent.CallStarted
+	tail  []string
+	lines int
+	rest  string
+	began time.Time
+}
+
+// start acts on a line of the user's.
+func (v *view) start(l line) tea.Cmd {
+	trimmed := strings.TrimSpace(l.full)
+	switch {
+	case strings.HasPrefix(trimmed, "/"):
+		return v.slash(trimmed)
+	case strings.HasPrefix(trimmed, "!"):
+		command := strings.TrimSpace(trimmed[1:])
+		if command == "" || strings.HasPrefix(command, "!") {
+			return v.print(v.styles.bad, "!command runs a command where the tools work; there is no way to this computer's shell from here")
+		}
+		return v.work(v.echo("! "+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.shown), "!"))), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
+			return agent.Outcome{}, v.session.Shell(ctx, command, emit)
+		})
+	}
+	return v.work(v.echo(l.shown), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
+		return v.session.Prompt(ctx, l.full, emit)
+	})
+}
+
+// work runs f beside the window.
+func (v *view) work(echo tea.Cmd, f func(context.Context, func(agent.Event)) (agent.Outcome, error)) tea.Cmd {
+	ctx, cancel := context.WithCancel(v.ctx)
+	v.working, v.quiet, v.stopped, v.cancel, v.began, v.text, v.blocks, v.card = true, false, false, cancel, time.Now(), "", 0, nil
+	v.wg.Add(1)
+	send := v.send
+	run := func() tea.Msg {
+		defer v.wg.Done()
+		outcome, err := f(ctx, func(e agent.Event) { send(eventMsg{e}) })
+		return doneMsg{outcome, err}
+	}
+	return tea.Batch(echo, run, tick())
+}
+
+func (v *view) interrupt() {
+	if v.working && !v.stopped {
+		v.stopped = true
+		v.cancel()
+	}
+}
+
+// longTurn is how long a turn has to be for its end to be called out.
+const longTurn = 20 * time.Second
+
+// done ends a turn.
+func (v *view) done(msg doneMsg) tea.Cmd {
+	v.cancel()
+	cmds := []tea.Cmd{v.flush()}
+	if v.card != nil {
+		cmds = append(cmds, v.print(v.styles.bad, "  did not end"))
+	}
+	switch {
+	case v.stopped:
+		cmds = append(cmds, v.print(v.styles.bad, "Interrupted."))
+	case msg.err != nil:
+		cmds = append(cmds, v.print(v.styles.bad, msg.err.Error()))
+	}
+	if time.Since(v.began) > longTurn && !v.stopped && len(v.queue) == 0 {
+		cmds = append(cmds, v.notify("is done"))
+	}
+	v.working, v.card, v.ask, v.refusing, v.editing, v.thinking = false, nil, nil, false, false, false
+	if len(v.queue) > 0 && !v.stopped && msg.err == nil && !v.leaving {
+		next := v.queue[0]
+		v.queue = v.queue[1:]
+		cmds = append(cmds, v.start(next))
+	} else if len(v.queue) > 0 {
+		// What was typed ahead is the user's again.
+		var all []string
+		for _, q := range v.queue {
+			all = append(all, q.shown)
+		}
+		v.setInput(strings.Join(append(all, v.input.Value()), "\n"))
+		v.queue = nil
+	}
+	return tea.Batch(append(cmds, v.pump())...)
+}
+
+// leave ends the window, after what runs.
+func (v *view) leave() tea.Cmd {
+	v.leaving = true
+	if v.working {
+		v.interrupt()
+		return nil
+	}
+	return v.pump()
+}
+
+// event shows what the agent does.
+func (v *view) event(e agent.Event) tea.Cmd {
+	switch e := e.(type) {
+	case agent.Text:
+		v.thinking = false
+		v.text += headless.Clean(e.Text)
+		return v.settle()
+	case agent.Reasoning:
+		v.thinking = true
+	case agent.Reset:
+		printed := v.blocks > 0
+		v.text, v.blocks = "", 0
+		if printed {
+			return v.print(v.styles.dim, "(the answer broke off and starts again)")
+		}
+	case agent.Retry:
+		return v.print(v.styles.dim, fmt.Sprintf("waiting %v: %s", e.Wait.Round(time.Second), e.Reason))
+	case agent.Shortening:
+		return tea.Batch(v.flush(), v.print(v.styles.dim, fmt.Sprintf("The conversation is summed up (about %d tokens)…", e.Tokens)))
+	case agent.Shortened:
+		if e.Failed != "" {
+			return v.print(v.styles.bad, "The conversation could not be made shorter: "+e.Failed)
+		}
+		return v.print(v.styles.dim, fmt.Sprintf("Summed up: about %d tokens are %d now. Decisions, open work and the last steps are kept; what stands above is not lost to you.", e.Before, e.After))
+	case agent.Step, agent.Answered:
+		return v.flush()
+	case agent.CallStarted:
+		v.card = &card{CallStarted: e, began: time.Now()}
+		return v.flush()
+	case agent.CallOutput:
+		if v.card != nil && v.card.ID == e.ID {
+			v.card.add(headless.Clean(e.Data))
+		}
+	case agent.CallDone:
+		return v.ended(e)
+	case agent.Refused:
+		return v.print(v.styles.bad, fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason))
+	}
+	return nil
+}
+
+// settle moves the blocks that are whole to the scrollback.
+func (v *view) settle() tea.Cmd {
+	whole, rest := finished(v.text)
+	if strings.TrimSpace(whole) == "" {
+		return nil
+	}
+	v.text = rest
+	return v.block(whole)
+}
+
+// block prints a block of what the model says.
+func (v *view) block(source string) tea.Cmd {
+	text := v.styles.markdown(strings.Trim(source, "\n"), v.width)
+	if v.blocks++; v.blocks > 1 {
+		text = "\n" + text
+	}
+	return v.say(text)
+}
+
+// flush moves the text that streamed to the scrollback.
+func (v *view) flush() tea.Cmd {
+	text := v.text
+	v.text, v.thinking = "", false
+	var cmd tea.Cmd
+	if strings.TrimSpace(text) != "" {
+		cmd = v.block(text)
+	}
+	v.blocks = 0
+	return cmd
+}
+
+// add takes a piece of output.
+func (c *card) add(data string) {
+	lines := strings.Split(c.rest+data, "\n")
+	c.rest = lines[len(lines)-1]
+	for _, l := range lines[:len(lines)-1] {
+		c.lines++
+		c.tail = append(c.tail, l)
+	}
+	if n := len(c.tail); n > tailLines {
+		c.tail = slices.Clone(c.tail[n-tailLines:])
+	}
+}
+
+// ended prints a call that is done.
+func (v *view) ended(e agent.CallDone) tea.Cmd {
+	c := v.card
+	if c == nil || c.ID != e.ID {
+		c = &card{CallStarted: agent.CallStarted{ID: e.ID, Tool: e.Tool}}
+	} else {
+		v.card = nil
+	}
+	mark, result := v.styles.good.Render("✓"), ""
+	switch {
+	case e.Code != "":
+		mark, result = v.styles.bad.Render("✗"), strings.ReplaceAll(string(e.Code), "_", " ")
+	case e.Tool == "execute" && e.Exit != 0:
+		mark, result = v.styles.bad.Render("✗"), fmt.Sprintf("exit %d", e.Exit)
+	case e.Tool == "execute":
+		result = "exit 0"
+	}
+	line := fmt.Sprintf("%s %s %s", mark, v.call(c), v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))
+	out := []string{ansi.Truncate(line, v.width, "…")}
+	if e.Tool == "execute" {
+		tail := c.tail
+		if c.rest != "" {
+			tail = append(slices.Clone(tail), c.rest)
+		}
+		if hidden := c.lines - len(c.tail); hidden > 0 {
+			out = append(out, v.styles.dim.Render(fmt.Sprintf("  … %d lines above", hidden)))
+		}
+		for _, l := range tail {
+			out = append(out, v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")))
+		}
+	}
+	return v.say(strings.Join(out, "\n"))
+}
+
+// call words a tool call and where it runs.
+func (v *view) call(c *card) string {
+	at := c.Provider
+	style := v.styles.box
+	if at == "local" || at == "" {
+		at, style = "this computer", v.styles.host
+	}
+	return fmt.Sprintf("%s %s %s", v.styles.strong.Render(c.Tool), style.Render("["+at+"]"), oneLine(cmp.Or(c.Command, c.Path, c.URL, c.Query)))
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(headless.Neutral(s)), " ")
+}
