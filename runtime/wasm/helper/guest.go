@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,7 +68,10 @@ func newGuest(l Load, module []byte, out *Writer) (*guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.prepare()
+	go func() {
+		debug.FreeOSMemory() // what compiling took
+		g.prepare()
+	}()
 	return g, nil
 }
 
