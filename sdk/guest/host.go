@@ -4,7 +4,6 @@ package guest
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
 	"runtime"
@@ -105,7 +104,7 @@ func hostState(block uint64) int64
 
 // ask sends a message to a host function and reads its answer.
 func ask[R any](f func(uint64) int64, message any) (answer R, err error) {
-	data, err := json.Marshal(message)
+	data, err := encode(message)
 	if err != nil {
 		return answer, err
 	}
@@ -113,7 +112,7 @@ func ask[R any](f func(uint64) int64, message any) (answer R, err error) {
 	if at < 0 {
 		return answer, lastError()
 	}
-	return answer, json.Unmarshal(take(uint64(at)), &answer)
+	return answer, decode(take(uint64(at)), &answer)
 }
 
 // put copies data into a block, which the caller frees.
@@ -166,7 +165,7 @@ func with[T int32 | int64](data []byte, f func(uint64) T) T {
 // lastError is why the last host function failed.
 func lastError() error {
 	var e abi.Error
-	if at := hostLastError(); at < 0 || json.Unmarshal(take(uint64(at)), &e) != nil {
+	if at := hostLastError(); at < 0 || decode(take(uint64(at)), &e) != nil {
 		return errors.New("the host function failed")
 	}
 	return e.Sandbox()

@@ -87,7 +87,7 @@ func Do(ctx context.Context, r Request) (*Response, error) {
 	if r.From != nil && wire.BodyRef == 0 || r.To != nil && !direct {
 		return r.pass(ctx, wire)
 	}
-	data, err := json.Marshal(wire)
+	data, err := encode(wire)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func Do(ctx context.Context, r Request) (*Response, error) {
 		return nil, lastError()
 	}
 	var a abi.HTTPResponse
-	if err := json.Unmarshal(take(uint64(at)), &a); err != nil {
+	if err := decode(take(uint64(at)), &a); err != nil {
 		return nil, err
 	}
 	return response(a)
@@ -254,7 +254,7 @@ func Start(ctx context.Context, r Request) (*Stream, error) {
 
 // Begin starts a request in the host; with BodySent its body is what body gives.
 func Begin(ctx context.Context, wire abi.HTTPRequest, body io.Reader) (*Stream, error) {
-	data, err := json.Marshal(wire)
+	data, err := encode(wire)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func (s *Stream) Head(ctx context.Context) (*abi.HTTPResponse, error) {
 		switch {
 		case at >= 0:
 			var a abi.HTTPResponse
-			if err := json.Unmarshal(take(uint64(at)), &a); err != nil {
+			if err := decode(take(uint64(at)), &a); err != nil {
 				return nil, err
 			}
 			if a.Error != nil {
@@ -392,7 +392,7 @@ func (s *Stream) Info() (abi.StreamInfo, error) {
 		return abi.StreamInfo{}, lastError()
 	}
 	var info abi.StreamInfo
-	if err := json.Unmarshal(take(uint64(at)), &info); err != nil {
+	if err := decode(take(uint64(at)), &info); err != nil {
 		return info, err
 	}
 	if info.Error != nil {

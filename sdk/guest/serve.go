@@ -4,30 +4,16 @@ package guest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"strconv"
 	"time"
 
 	"github.com/talkops-ai/talkops/sdk/abi"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
-
-// What JSON needs to know of the most frequent messages is learnt when the module
-// starts, which the host does before there is an operation to wait for it.
-var _ = learn()
-
-func learn() bool {
-	for _, message := range []any{&abi.ExecRequest{}, &abi.HTTPResponse{}} {
-		json.Unmarshal([]byte("{}"), message)
-	}
-	for _, message := range []any{abi.HTTPRequest{}, abi.Reply{}} {
-		json.Marshal(message)
-	}
-	return true
-}
 
 // served is the module's provider. An export has no parameters, so it is found
 // here.
@@ -101,7 +87,7 @@ func open() int32 {
 			Env: plain(r.Spec.Env), Labels: r.Spec.Labels, Settings: r.Settings, Options: r.Options,
 			Lifetime: time.Duration(r.Spec.LifetimeMS) * time.Millisecond, Idle: time.Duration(r.Spec.IdleMS) * time.Millisecond,
 			Created: func(i sandbox.Info) {
-				data, _ := json.Marshal(opened(i))
+				data, _ := encode(opened(i))
 				with(data, func(at uint64) int32 { return hostCreated(at) })
 			},
 			Progress: func(text string) {
@@ -336,33 +322,30 @@ func serve[R any](f func(context.Context, *R) (any, error)) int32 {
 		}()
 		data := input()
 		var req R
-		if err := json.Unmarshal(data, &req); err != nil {
+		if err := decode(data, &req); err != nil {
 			return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "the request is not of the form of this ABI: %v", err)
 		}
 		if served == nil {
 			return nil, errors.New("the module serves no provider: var _ = guest.Serve(…)")
 		}
-		var limits struct {
-			DeadlineMS int64 `json:"deadline_ms"`
-		}
-		if json.Unmarshal(data, &limits) != nil || limits.DeadlineMS <= 0 {
-			limits.DeadlineMS = time.Minute.Milliseconds()
+		limit := time.Minute
+		if c := reflect.ValueOf(&req).Elem().FieldByName("DeadlineMS"); c.IsValid() && c.Int() > 0 {
+			limit = time.Duration(c.Int()) * time.Millisecond
 		}
 		// The host's own deadline decides; this one is for what the vendor is told.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(limits.DeadlineMS)*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		current = call{ctx, cancel}
 		go watch(ctx, cancel)
 		return f(ctx, &req)
 	}()
-	var reply abi.Reply
-	if err == nil {
-		reply.OK, err = json.Marshal(answer)
-	}
+	reply := map[string]any{}
 	if err != nil {
-		reply = abi.Reply{Error: abi.FromError(err)}
+		reply["error"] = abi.FromError(err)
+	} else {
+		reply["ok"] = answer
 	}
-	data, err := json.Marshal(reply)
+	data, err := encode(reply)
 	if err != nil {
 		return 1
 	}

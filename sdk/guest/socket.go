@@ -5,7 +5,6 @@ package guest
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"runtime"
 	"unicode/utf8"
 
@@ -32,7 +31,7 @@ func (s *Socket) Send(ctx context.Context, message []byte) error {
 	if !utf8.Valid(message) {
 		m = abi.Message{Op: "binary", B64: base64.StdEncoding.EncodeToString(message)}
 	}
-	data, err := json.Marshal(m)
+	data, err := encode(m)
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (s *Socket) Receive(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	var m abi.Message
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := decode(data, &m); err != nil {
 		return nil, err
 	}
 	if m.Op == "text" {
