@@ -20,7 +20,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -70,6 +69,8 @@ type Home struct {
 	base base
 	have map[string]held
 	last Tree
+
+	baseless map[string]bool // names whose content as it was sent is nowhere
 }
 
 // A held is the state of a file in the sandbox whose content is here, and the sum
@@ -383,7 +384,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		if had, ok := h.have[name]; ok && c.Now != nil && strings.HasPrefix(c.Now.Sum, "cksum:") {
 			c.Now.Sum = had.sum
 		}
-		h.keepBase(c)
+		h.keepBase(ctx, c)
 	}
 	h.Changes, h.Left = nil, left
 	for _, name := range slices.Sorted(maps.Keys(next)) {
@@ -502,33 +503,6 @@ func (h *Home) add(r io.Reader, most int64) (Entry, error) {
 	}
 	e := Entry{Kind: File, Size: n, Sum: "sha256:" + hex.EncodeToString(sum.Sum(nil))}
 	return e, os.Rename(f.Name(), h.content(e.Sum))
-}
-
-// keepBase keeps the content that was sent of a file which changed, as long as
-// it still stands in the project: a patch needs it.
-func (h *Home) keepBase(c Change) {
-	if c.Was == nil || c.Was.Kind != File || c.Was.Size > maxBaseFile {
-		return
-	}
-	if _, err := os.Lstat(h.content(c.Was.Sum)); err == nil {
-		return
-	}
-	root, err := os.OpenRoot(h.Run.Project)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	f, err := root.OpenFile(filepath.FromSlash(c.Name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != c.Was.Size {
-		return
-	}
-	if e, err := h.add(f, maxBaseFile); err == nil && e.Sum != c.Was.Sum {
-		os.Remove(h.content(e.Sum)) // the user changed it; if it was needed, it comes again
-	}
 }
 
 // fetch brings the content of the named files. Their names travel in as many

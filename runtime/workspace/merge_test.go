@@ -76,6 +76,35 @@ func TestTextsThatBothSidesChangedAreMerged(t *testing.T) {
 	}
 }
 
+// The user may be first: what was sent is found in the last commit.
+func TestTextsThatTheUserChangedFirstAreMerged(t *testing.T) {
+	root := lay(t, map[string]string{"sub/f": ten, "sub/dirty": ten, "sub/same": ten})
+	sh(t, root, `git init -q; git add -A; git commit -qm start; echo uncommitted >> sub/dirty`)
+	root = filepath.Join(root, "sub")
+	box := t.TempDir()
+	h := upload(t, root, box)
+	sb := boxAt(t, box, os.Getenv("PATH"))
+	sh(t, root, `sed -i 's/^2$/user/' f dirty; echo both > same`)
+	sh(t, box, `sed -i 's/^9$/box/' f dirty; echo both > same`)
+	for range 2 {
+		if err := h.Bring(t.Context(), sb, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := h.Apply(t.Context(), root, h.Changes, false)
+	if err != nil || len(out.Merged) != 1 || len(out.Conflicts) != 1 || out.Conflicts[0].Name != "dirty" || !slices.Equal(out.Already, []string{"same"}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if got, want := sh(t, root, "cat f"), strings.NewReplacer("2\n", "user\n", "9\n", "box\n").Replace(ten); got != want {
+		t.Errorf("merged text %q, want %q", got, want)
+	}
+	// What both sides have is not lost when the user takes it back.
+	sh(t, root, "git checkout -q same")
+	if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || sh(t, root, "cat same") != "both\n" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 // Whatever two sides do to a text, either the result of both is there and stays,
 // or the user's file is as it was.
 func TestMergingTwiceChangesNothingMore(t *testing.T) {
