@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -59,19 +60,38 @@ func (a *app) start(ctx context.Context, cfg *config.Config, place approval.Plac
 			warn("%v; its tools are missing", err)
 			continue
 		}
+		b.clients = append(b.clients, c)
+		offered, other := b.add(c.Tools())
+		if other != "" {
+			warn("MCP server %s: a tool of another server is called %s as well; this one is left out", s.Name, other)
+		}
 		where := s.URL
 		if where == "" {
 			where = "this computer"
 		}
 		tools := "1 tool"
-		if n := len(c.Tools()); n != 1 {
-			tools = fmt.Sprintf("%d tools", n)
+		if offered != 1 {
+			tools = fmt.Sprintf("%d tools", offered)
 		}
 		note("MCP server %s: %s, on %s", s.Name, tools, where)
-		b.clients = append(b.clients, c)
-		b.tools = append(b.tools, c.Tools()...)
 	}
 	return b, nil
+}
+
+// add takes the tools of one more server, and returns how many. One that is called
+// like a tool of a server before it is left out, and the last such name returned:
+// of a_b and c, and of a and b_c, the model would see the same name.
+func (b *beside) add(tools []tool.Tool) (taken int, other string) {
+	before := b.tools
+	for _, t := range tools {
+		if slices.ContainsFunc(before, func(x tool.Tool) bool { return x.Name() == t.Name() }) {
+			other = t.Name()
+			continue
+		}
+		b.tools = append(b.tools, t)
+		taken++
+	}
+	return taken, other
 }
 
 func (a *app) connect(ctx context.Context, s config.Server, host sandbox.Sandbox, put func([]string) ([]string, error)) (*mcp.Client, error) {
@@ -94,6 +114,18 @@ func (a *app) connect(ctx context.Context, s config.Server, host sandbox.Sandbox
 			return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
 		}
 		server.Command = command
+	}
+	if s.Apart && len(s.Command) > 0 {
+		server.Dir = filepath.Join(a.home, "servers", s.Name)
+		if err := os.MkdirAll(server.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
+		}
+		server.Env["TALKOPS_PROJECT_ROOT"] = host.Info().Dir
+		for i, w := range server.Command {
+			if w == "." || w == "./" {
+				server.Command[i] = host.Info().Dir
+			}
+		}
 	}
 	return mcp.Connect(ctx, server, host, "talkops", version)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // docsServer is an MCP server as its authors write them: a program that answers on
-// its standard streams. It leaves a file when
-// its input has ended.
+// its standard streams. It leaves a file in
+// its directory when its input has ended.
 func docsServer() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "docs", Version: "1"}, nil)
 	type query struct {

@@ -124,10 +124,10 @@ type Config struct {
 	Authority map[string][]byte // as Project.Files
 	Broken    error             // why an untrusted project's file cannot be used; it is in Untrusted too
 
-	scripts map[Layer]script  // setup scripts that were named by a file
-	inside  map[string]bool   // entries of the user's own file that start a program of the project
-	named   map[string]string // the project's files by the words of commands that name them
-	unread  []error           // files of the project that commands name, which cannot be read
+	scripts map[Layer]script // setup scripts that were named by a file
+	inside  map[string]bool  // entries of the user's own file that start a program of the project
+	named   map[string]named // what of the project the words of commands name
+	unread  []error          // files of the project that commands name, which cannot be read
 }
 
 // Files are the configuration files, whether they exist or not.

@@ -1,13 +1,16 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,6 +36,10 @@ type Server struct {
 	Allow    []string // tools that need no question
 	Timeout  time.Duration
 	Where    string // where its command or address stands
+
+	// Apart says that its program is the user's own and must not start in a project:
+	// what it looks for in its directory, as npx does, would be the project's.
+	Apart bool
 }
 
 // programTables are the tables whose entries start programs on this computer, by
@@ -68,6 +75,13 @@ func programs(f *file) map[string][]string {
 	return all
 }
 
+// A named is what a word of a command names in the project.
+type named struct {
+	name   string // slash path below the root
+	target string // of a link that leads out of the project; else empty
+	dir    bool
+}
+
 // readPrograms reads the files of the project that commands name, whichever file
 // the command stands in. The words are taken from where the commands run, the
 // project's root.
@@ -75,48 +89,130 @@ func (c *Config) readPrograms(user, project *file) {
 	if c.Unbounded {
 		return
 	}
-	c.inside, c.named = map[string]bool{}, map[string]string{}
+	c.inside, c.named = map[string]bool{}, map[string]named{}
 	for _, f := range []*file{user, project} {
 		for at, words := range programs(f) {
-			for _, w := range words {
-				name, ok := c.below(w)
-				if !ok {
-					continue
-				}
-				data, err := readBelow(c.Root, filepath.FromSlash(name), maxProgram)
-				if err != nil {
-					c.unread = append(c.unread, fmt.Errorf("%s: %s names %s: %w", f.at(at+".command"), at, w, err))
-					continue
-				}
-				if c.Authority == nil {
-					c.Authority = map[string][]byte{}
-				}
-				c.Authority[name] = data
-				c.named[w] = name
-				if f == user {
-					c.inside[at] = true
+			for i, w := range words {
+				for _, part := range c.parts(i, w) {
+					n, ok := c.below(part)
+					if !ok {
+						continue
+					}
+					data, err := c.content(n)
+					if err != nil {
+						c.unread = append(c.unread, fmt.Errorf("%s: %s names %s: %w", f.at(at+".command"), at, part, err))
+						continue
+					}
+					if c.Authority == nil {
+						c.Authority = map[string][]byte{}
+					}
+					c.Authority[n.name] = data
+					c.named[part] = n
+					if f == user {
+						c.inside[at] = true
+					}
 				}
 			}
 		}
 	}
 }
 
-// below returns the slash path of the project's file that a word of a command
-// names, whatever links lead there.
-func (c *Config) below(word string) (string, bool) {
+// content is what is approved of what a command names: a file's bytes; where a link
+// leads that leaves the project; of a directory only that it is one.
+func (c *Config) content(n named) ([]byte, error) {
+	switch {
+	case n.target != "":
+		return []byte("a link to " + n.target + "\n"), nil
+	case n.dir:
+		return []byte("a directory\n"), nil
+	}
+	return readBelow(c.Root, filepath.FromSlash(n.name), maxProgram)
+}
+
+// parts are the texts in a word of a command that may name a file of the project:
+// the word itself, or else what of it is the name of a program there, as in the
+// text for a shell or in --require=./x.js. A first word without a slash is looked
+// for along PATH.
+func (c *Config) parts(i int, word string) []string {
+	if i == 0 && filepath.Base(word) == word {
+		return nil
+	}
+	if _, ok := c.below(word); ok {
+		return []string{word}
+	}
+	var list []string
+	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`=:,;&|<>()[]{}$!\\", r) }) {
+		for _, p := range []string{part, strings.TrimLeft(part, "-@")} {
+			n, ok := c.below(p)
+			if len(p) > 2 && !ok && strings.HasPrefix(part, "-") {
+				p = part[2:] // -r./x.js
+				n, ok = c.below(p)
+			}
+			if ok && !n.dir && (n.target != "" || c.code(n.name)) && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// code reports whether a file of the project is a program, by its mode, its first
+// bytes or its name.
+func (c *Config) code(name string) bool {
+	at := filepath.Join(c.Root, filepath.FromSlash(name))
+	info, err := os.Stat(at)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if info.Mode()&0o111 != 0 || slices.Contains(codeNames, strings.ToLower(filepath.Ext(name))) {
+		return true
+	}
+	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "#!"
+}
+
+// codeNames are the endings of the names of programs that something else runs.
+var codeNames = []string{".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".rb", ".pl", ".pm", ".php", ".lua", ".awk", ".jq", ".ps1", ".bat", ".cmd",
+	".jar", ".wasm", ".go", ".mk", ".so", ".dylib", ".exe", ".sed", ".tcl", ".exs", ".groovy", ".kts"}
+
+// below returns what a word of a command names in the project, whatever links lead
+// there, or out of it from there. A directory counts if the word is a path.
+func (c *Config) below(word string) (named, bool) {
 	if word == "" || strings.ContainsRune(word, 0) {
-		return "", false
+		return named{}, false
 	}
-	p := expand(word, "", c.Root)
+	p := filepath.Join(c.Root, word) // no shell is there to expand a ~
+	if filepath.IsAbs(word) {
+		p = filepath.Clean(word)
+	}
 	real, err := filepath.EvalSymlinks(p)
-	if err != nil || !within(c.Root, real) || real == c.Root {
-		return "", false
+	if err != nil {
+		return named{}, false
 	}
-	if info, err := os.Stat(real); err != nil || info.IsDir() {
-		return "", false
+	info, err := os.Stat(real)
+	if err != nil || real == c.Root {
+		return named{}, false
 	}
-	rel, err := filepath.Rel(c.Root, real)
-	return filepath.ToSlash(rel), err == nil
+	if within(c.Root, real) {
+		if info.IsDir() && !strings.ContainsAny(word, `/\`) {
+			return named{}, false
+		}
+		rel, err := filepath.Rel(c.Root, real)
+		return named{name: filepath.ToSlash(rel), dir: info.IsDir()}, err == nil
+	}
+	for at := p; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(at)); err == nil && within(c.Root, dir) {
+			rel, err := filepath.Rel(c.Root, filepath.Join(dir, strings.TrimPrefix(p, filepath.Dir(at))))
+			return named{name: filepath.ToSlash(rel), target: real}, err == nil
+		}
+	}
+	return named{}, false
 }
 
 // programAsks lists what the programs of a project's file, and those of the user's
@@ -232,7 +328,7 @@ func (c *Config) program(f *file, own bool, table, name string) error {
 		c.Hooks = append(c.Hooks, h)
 		return nil
 	}
-	s := Server{name, command, text("url"), words("env"), text("token_env"), words("allow"), span, where}
+	s := Server{name, command, text("url"), words("env"), text("token_env"), words("allow"), span, where, own && !c.inside[at]}
 	if (s.URL == "") == (len(s.Command) == 0) {
 		return errorf("%s: %s needs either a command or a url", where, at)
 	}
@@ -264,25 +360,42 @@ func serverURL(raw string) error {
 // Place puts the approved bytes of the project's files that a command names into
 // dir, and returns the command with those files' names in place of the project's:
 // what was approved is what runs, whatever the project holds by then. A file that
-// was not there to be approved is an error.
+// was not there to be approved is an error, and so is one that is named inside a
+// word, as in the text for a shell, and has changed.
 func (c *Config) Place(command []string, dir string) ([]string, error) {
 	placed := slices.Clone(command)
 	for i, w := range command {
-		name, approved := c.named[w]
-		if !approved {
-			if _, now := c.below(w); now {
-				return nil, fmt.Errorf("%s was not there when the settings were read", w)
+		for _, part := range c.parts(i, w) {
+			now, _ := c.below(part)
+			n, approved := c.named[part]
+			switch {
+			case !approved:
+				return nil, fmt.Errorf("%s was not there when the settings were read", part)
+			case part == w && n.target == "" && !n.dir:
+				continue // its approved bytes are used
+			case now != n:
+				return nil, fmt.Errorf("%s is not what it was when the settings were read", part)
 			}
+			if data, err := c.content(n); err != nil || !bytes.Equal(data, c.Authority[n.name]) {
+				return nil, fmt.Errorf("%s has changed since the settings were read", part)
+			}
+		}
+		n, approved := c.named[w]
+		switch {
+		case !approved || n.dir || i == 0 && filepath.Base(w) == w:
+			continue
+		case n.target != "":
+			placed[i] = n.target
 			continue
 		}
-		placed[i] = filepath.Join(dir, filepath.FromSlash(name))
+		placed[i] = filepath.Join(dir, filepath.FromSlash(n.name))
 		if _, err := os.Lstat(placed[i]); err == nil {
 			continue // of an earlier start
 		}
 		if err := os.MkdirAll(filepath.Dir(placed[i]), 0o700); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(placed[i], c.Authority[name], 0o700); err != nil {
+		if err := os.WriteFile(placed[i], c.Authority[n.name], 0o700); err != nil {
 			return nil, err
 		}
 	}

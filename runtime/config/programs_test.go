@@ -111,16 +111,111 @@ func TestApprovedProgramsAreTheOnesThatRun(t *testing.T) {
 	}
 }
 
-// A file that a command names and that leads out of the project is no program of
-// the project's.
-func TestProgramsOutsideTheProject(t *testing.T) {
+// Which program a link of the project leads to is the project's to choose, and needs
+// approval, also in a command of the user's own file.
+func TestLinksOutOfTheProject(t *testing.T) {
 	w := newWorld(t)
-	if err := os.Symlink("/bin/sh", filepath.Join(w.project, "shell")); err != nil {
+	outside := t.TempDir()
+	for link, to := range map[string]string{"shell": "/bin/sh", "tools": outside} {
+		if err := os.Symlink(to, filepath.Join(w.project, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.write(filepath.Join(outside, "x.sh"), "echo x")
+	w.user("[hooks.x]\nevent = 'session_start'\ncommand = ['./shell', 'tools/x.sh']\n")
+	c, err := Load(w.src)
+	if err != nil || len(c.Hooks) != 0 || len(c.Untrusted) != 1 {
+		t.Fatalf("got %+v, asks %q, %v", c.Hooks, c.Untrusted, err)
+	}
+	w.src.Trust = Trusted
+	c, err = Load(w.src)
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.user("[hooks.x]\nevent = 'session_start'\ncommand = ['/bin/sh', 'shell']\n")
+	real, _ := filepath.EvalSymlinks("/bin/sh")
+	if got := string(c.Authority["shell"]); got != "a link to "+real+"\n" {
+		t.Errorf("approved of the link: %q", got)
+	}
+	args, err := c.Place(c.Hooks[0].Command, t.TempDir())
+	if err != nil || args[0] != real || args[1] != filepath.Join(outside, "x.sh") {
+		t.Errorf("got %q, %v", args, err)
+	}
+	os.Remove(filepath.Join(w.project, "shell"))
+	if err := os.Symlink("/bin/cat", filepath.Join(w.project, "shell")); err != nil {
+		t.Fatal(err)
+	}
+	if args, err := c.Place(c.Hooks[0].Command, t.TempDir()); err == nil {
+		t.Errorf("a link that leads elsewhere is followed: %q", args)
+	}
+}
+
+// A program of the project is found in every spelling in which a command can name
+// it, and what only looks like one asks for nothing.
+func TestHowACommandNamesThePrograms(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.project, "run.sh"), "echo run")
+	w.write(filepath.Join(w.project, "~", "run.sh"), "echo tilde")
+	w.write(filepath.Join(w.project, "a b", "my run.sh"), "echo blank")
+	w.write(filepath.Join(w.project, "lib", "hook.js"), "run()")
+	w.write(filepath.Join(w.project, "plain"), "#!/bin/sh\n")
+	w.write(filepath.Join(w.project, "log.txt"), "1")
+	w.write(filepath.Join(w.project, "npx"), "2")
+	alias := filepath.Join(t.TempDir(), "alias")
+	if err := os.Symlink(w.project, alias); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, command, want string }{
+		{"in the text for a shell", `['sh', '-c', 'exec ./run.sh --fast']`, "run.sh"},
+		{"in quotes there", `['sh', '-c', 'bash "lib/../run.sh"']`, "run.sh"},
+		{"in parentheses there", `['sh', '-c', 'x=$(./run.sh);echo $x']`, "run.sh"},
+		{"by its first line", `['sh', '-c', '. plain']`, "plain"},
+		{"in an option", `['node', '--require=./lib/hook.js', '/opt/x.js']`, "lib/hook.js"},
+		{"at the end of an option", `['node', '-r./lib/hook.js', '/opt/x.js']`, "lib/hook.js"},
+		{"in a variable", `['env', 'BASH_ENV=run.sh', 'bash', '-c', ':']`, "run.sh"},
+		{"behind a ~ that nothing expands", `['sh', '~/run.sh']`, "~/run.sh"},
+		{"with blanks", `['sh', 'a b/my run.sh']`, "a b/my run.sh"},
+		{"by another way", `['sh', '` + alias + `/run.sh']`, "run.sh"},
+		{"by its directory", `['node', './lib']`, "lib"},
+		{"a file that is written", `['sh', '-c', 'cat >>log.txt']`, ""},
+		{"a program of the system, called like a file", `['npx', '-y', 'server']`, ""},
+		{"the project itself", `['docs-server', '.']`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w.user("[hooks.x]\nevent = 'session_start'\ncommand = " + row.command + "\n")
+			c, err := Load(w.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, read := c.Authority[row.want]
+			if asks := len(c.Untrusted) > 0; asks != (row.want != "") || asks && !read || asks == (len(c.Hooks) > 0) {
+				t.Errorf("asks %q, reads %d files, runs %d hooks", c.Untrusted, len(c.Authority), len(c.Hooks))
+			}
+		})
+	}
+}
+
+// A program that is named inside a word runs as it was approved, or not at all.
+func TestProgramsNamedInsideAWord(t *testing.T) {
+	w := newWorld(t)
+	script := filepath.Join(w.project, "run.sh")
+	w.write(script, "echo old")
+	w.projectFile("[hooks.x]\nevent = 'before_tool'\ncommand = ['sh', '-c', './run.sh; ./later.sh']\n")
+	w.src.Trust = Trusted
 	c, err := Load(w.src)
-	if err != nil || len(c.Hooks) != 1 || len(c.Authority) != 0 {
-		t.Errorf("got %+v, %v", c, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := c.Hooks[0].Command
+	if args, err := c.Place(command, t.TempDir()); err != nil || args[2] != "./run.sh; ./later.sh" {
+		t.Errorf("got %q, %v", args, err)
+	}
+	w.write(script, "echo new")
+	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "./run.sh has changed") {
+		t.Errorf("a changed program: %v", err)
+	}
+	w.write(script, "echo old")
+	w.write(filepath.Join(w.project, "later.sh"), "echo late")
+	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "./later.sh was not there") {
+		t.Errorf("a program that appeared: %v", err)
 	}
 }

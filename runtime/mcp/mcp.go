@@ -176,7 +176,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // offer is a tool of the server's as the model gets it, if it can have it.
 func (c *Client) offer(t *protocol.Tool) (tool.Tool, bool) {
 	schema, err := json.Marshal(t.InputSchema)
-	if err != nil || len(schema) > schemaMax || t.Name == "" {
+	if err != nil || len(schema) > schemaMax || t.Name == "" || strings.Trim(t.Name, nameRunes) != "" {
 		return nil, false
 	}
 	var parameters map[string]any
@@ -194,6 +194,10 @@ func (c *Client) offer(t *protocol.Tool) (tool.Tool, bool) {
 	}
 	return remote{c, t.Name, name, fmt.Sprintf("Tool of the MCP server %q, which is not in the sandbox.\n\n%s", c.server.Name, clip(t.Description, descriptionMax)), parameters}, true
 }
+
+// nameRunes are what the name of a tool may hold. Names stand in questions, in rules
+// and in the hints for them, which must mean one thing only.
+const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:"
 
 // plain is a name with only what models take in the name of a tool.
 func plain(s string) string {

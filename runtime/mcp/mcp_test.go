@@ -126,6 +126,20 @@ func TestAProgramOffersItsTools(t *testing.T) {
 	}
 }
 
+// What a server calls its tools cannot end a rule or a hint for the shell, nor stand
+// for another tool.
+func TestNamesThatServersGive(t *testing.T) {
+	c := &Client{server: Server{Name: "docs"}}
+	for name, want := range map[string]bool{
+		"search": true, "pages.search": true, "pages/search": true,
+		"x'; touch pwned; '": false, "a b": false, "a\nb": false, "*": false, "a,b": false, "s\u0435arch": false, "$(id)": false, "": false,
+	} {
+		if _, ok := c.offer(&protocol.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}); ok != want {
+			t.Errorf("%q is offered: %v", name, ok)
+		}
+	}
+}
+
 func TestAnAnswerThatDoesNotCome(t *testing.T) {
 	c, err := program(t, "well", 10*time.Second)
 	if err != nil {
@@ -161,7 +175,9 @@ func TestAProgramThatCannotBeUsed(t *testing.T) {
 // A token goes to the address that was named and to no other.
 func TestAnAddress(t *testing.T) {
 	var elsewhere []string
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { elsewhere = append(elsewhere, r.Header.Get("Authorization")) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		elsewhere = append(elsewhere, r.Header.Get("Authorization"))
+	}))
 	defer other.Close()
 	var tokens []string
 	mcp := protocol.NewStreamableHTTPHandler(func(*http.Request) *protocol.Server { return docs() }, nil)
