@@ -327,13 +327,20 @@ func (x *exchange) route(line []byte) (bool, error) {
 	case route.Stderr:
 		stream = 2
 	}
-	if stream == 0 || json.Unmarshal(fields[route.Data], &text) != nil {
+	if stream == 0 {
 		return false, nil
 	}
-	out := []byte(text)
+	out := fields[route.Data]
+	if n := len(out); n >= 2 && out[0] == '"' && !bytes.ContainsRune(out, '\\') && utf8.Valid(out) {
+		out = out[1 : n-1] // it stands for itself
+	} else if json.Unmarshal(out, &text) != nil {
+		return false, nil
+	} else {
+		out = []byte(text)
+	}
 	if route.As == "base64" {
-		var err error
-		if out, err = base64.StdEncoding.DecodeString(text); err != nil {
+		n, err := base64.StdEncoding.Decode(out, out)
+		if out = out[:n]; err != nil {
 			return false, &abi.Error{Kind: string(sandbox.CodeInternal), Message: "a record's data is not base64", Sent: true}
 		}
 	}
