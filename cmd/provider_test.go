@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/talkops-ai/talkops/runtime/wasm/helper"
 	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
 	"github.com/talkops-ai/talkops/sdk/practice"
 )
@@ -22,6 +24,7 @@ import (
 //	config LINE…           write the user's config.toml
 //	model FILE             start a model that follows a script, as for TestStories
 //	signal NAME            send a signal to the background program
+//	helpers N              wait until N processes of modules run
 //	rm-all                 end every sandbox on record by its id
 func TestProviders(t *testing.T) {
 	module, err := os.ReadFile(wasmtest.Build(t, "github.com/talkops-ai/talkops/wasm-providers/acme/go"))
@@ -72,6 +75,7 @@ func practiced(setup func(*testscript.Env) error) testscript.Params {
 					ts.Fatalf("there are %v, want %s", got, args[0])
 				}
 			},
+			"helpers": awaitHelpers,
 			"config": func(ts *testscript.TestScript, _ bool, args []string) {
 				file := filepath.Join(ts.Getenv("TALKOPS_HOME"), "config.toml")
 				ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
@@ -83,5 +87,28 @@ func practiced(setup func(*testscript.Env) error) testscript.Params {
 				}
 			},
 		},
+	}
+}
+
+// awaitHelpers waits until as many processes of modules run as the story says.
+func awaitHelpers(ts *testscript.TestScript, _ bool, args []string) {
+	cache := filepath.Join(ts.Getenv("TALKOPS_HOME"), "cache")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var found []string
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		ts.Check(err)
+		for _, l := range lines {
+			text, _ := os.ReadFile(l)
+			cwd, _ := os.Readlink(filepath.Join(filepath.Dir(l), "cwd"))
+			if strings.HasSuffix(string(text), "\x00"+helper.Arg+"\x00") && strings.HasPrefix(cwd, cache) {
+				found = append(found, filepath.Dir(l))
+			}
+		}
+		if strconv.Itoa(len(found)) == args[0] {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("there run %v, want %s", found, args[0])
+		}
 	}
 }
