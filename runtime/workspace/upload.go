@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -186,7 +187,7 @@ func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (sa
 		case !exists:
 		case p.sameThere(item, e):
 			same[item.Name] = true
-			p.sentAlready(item)
+			p.sentAlready(item, e)
 		default:
 			differ[item.Name] = true
 		}
@@ -209,7 +210,7 @@ func (p *Plan) sameThere(item Item, e Entry) bool {
 }
 
 // sentAlready notes an item that stands in the sandbox as it is here.
-func (p *Plan) sentAlready(item Item) {
+func (p *Plan) sentAlready(item Item, there Entry) {
 	if p.sent == nil {
 		p.sent = Tree{}
 	}
@@ -223,6 +224,8 @@ func (p *Plan) sentAlready(item Item) {
 		e = Entry{Kind: Dir, Mode: item.Mode.Perm()}
 	case item.Link != "":
 		e = Entry{Kind: Link, Target: item.Link}
+	case strings.HasPrefix(there.Sum, "sha256:"):
+		e.Sum = there.Sum
 	default:
 		var err error
 		if e.Sum, err = localSum(filepath.Join(p.Root, filepath.FromSlash(item.Name)), "sha256:"); err != nil {
