@@ -178,9 +178,7 @@ func (s styles) patch(text string, width int) []string {
 	var out []string
 	for _, line := range strings.Split(strings.TrimRight(headless.Clean(text), "\n"), "\n") {
 		line = strings.ReplaceAll(line, "\t", "    ")
-		for _, piece := range broken(s.change(line), width) {
-			out = append(out, piece)
-		}
+		out = append(out, broken(s.change(line), width)...)
 	}
 	return out
 }

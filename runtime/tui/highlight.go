@@ -83,12 +83,10 @@ func (h *highlighter) line(line string) string {
 	var b strings.Builder
 	h.inWord = false
 	for line != "" {
-		n := 0
-		style := h.styles.plain
-		switch {
-		case h.until != "":
-			n, style = h.close(line, 0), h.style
-		default:
+		n, style := 0, h.style
+		if h.until != "" {
+			n = h.close(line, 0)
+		} else {
 			n, style = h.token(line)
 		}
 		b.WriteString(style.Render(line[:n]))

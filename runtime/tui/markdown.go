@@ -335,7 +335,7 @@ func (p *page) span(n ast.Node) string {
 		}
 		return marked(s.italic, "*", p.inline(n))
 	case *east.Strikethrough:
-		return marked(s.struck, "~~", p.inline(n))
+		return s.struck.Render("~~" + p.inline(n) + "~~")
 	case *east.TaskCheckBox:
 		if n.IsChecked {
 			return "[x] "

@@ -42,11 +42,11 @@ func newStyles(theme string) styles {
 		dim = s.Foreground(lipgloss.Color("8"))
 	}
 	return styles{
-		plain: s, dim: dim, strong: s.Bold(true), italic: s.Italic(true), struck: s.Strikethrough(true),
+		plain: s, dim: dim, strong: s.Bold(true), italic: s.Italic(true), struck: dim,
 		good: color("10", "2"), bad: color("9", "1"),
 		box: s.Bold(true).Foreground(lipgloss.Color("0")).Background(lipgloss.Color("6")), host: s.Bold(true).Foreground(lipgloss.Color("0")).Background(lipgloss.Color("3")),
 		picked:  s.Reverse(true),
-		heading: color("14", "4").Bold(true), code: color("11", "5"), link: color("12", "4").Underline(true),
+		heading: color("14", "4").Bold(true), code: color("11", "5"), link: color("12", "4"),
 		comment: dim, text: color("10", "2"), number: color("13", "5"), word: color("14", "4"), name: color("12", "6"),
 		added: color("10", "2"), removed: color("9", "1"), hunk: color("14", "6"),
 		addedIn: color("10", "2").Reverse(true), goneIn: color("9", "1").Reverse(true),

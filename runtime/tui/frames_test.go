@@ -1,0 +1,184 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+var update = flag.Bool("update", false, "write what is seen as what is wanted")
+
+// frame compares what is shown with testdata/NAME.txt, and holds every line to the
+// width.
+func frame(t *testing.T, name, got string, width int) {
+	t.Helper()
+	for _, l := range strings.Split(got, "\n") {
+		if w := ansi.StringWidth(l); w > width {
+			t.Errorf("%s: a line has %d columns of %d: %q", name, w, width, l)
+		}
+	}
+	file := filepath.Join("testdata", name+".txt")
+	got = strings.ReplaceAll(got, "\x1b", "␛") + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+const document = `# Rollout of **payments**
+
+The check fails since the *image tag* is ` + "`latest`" + `; see [the docs](https://example.com/docs) or
+<https://example.com>. ~~Nothing~~ else is wrong, and this sentence is long enough to be wrapped.
+
+1. Pin the tag
+   - in ` + "`deploy.yaml`" + `
+   - and in the chart
+2. Roll out
+
+- [x] seen
+- [ ] done
+
+> A quotation
+> of two lines.
+
+` + "```yaml" + `
+# the deployment
+kind: Deployment
+replicas: 3
+image: "registry.example.com/payments:1.4.2-with-a-rather-long-tag-that-does-not-fit"
+` + "```" + `
+
+| Name | Ready | 名前 |
+|---|--:|:-:|
+| payments | 3/3 | 支払い |
+| a rather long name of a deployment | 1/12 | x |
+
+---
+
+日本語のテキストは幅が二倍なので、行の折り返しは文字数ではなく列数で決まります。
+
+<b>not bold</b>
+`
+
+func TestMarkdown(t *testing.T) {
+	for _, theme := range []string{ThemeNone, ThemeDark, ThemeLight} {
+		for _, width := range []int{40, 80} {
+			frame(t, fmt.Sprintf("markdown-%s-%d", theme, width), newStyles(theme).markdown(document, width), width)
+		}
+	}
+}
+
+// TestMarkdownInPieces lets a text come byte by byte: what is printed in pieces reads
+// as what is printed whole, and no block is cut.
+func TestMarkdownInPieces(t *testing.T) {
+	text := document + "\n```\nopen\n\nstill open\n```\nafter it\n"
+	s := newStyles(ThemeNone)
+	var printed []string
+	open := ""
+	for _, r := range text {
+		open += string(r)
+		whole, rest := finished(open)
+		if strings.TrimSpace(whole) != "" {
+			printed = append(printed, s.markdown(strings.Trim(whole, "\n"), 60))
+			open = rest
+		}
+	}
+	printed = append(printed, s.markdown(strings.Trim(open, "\n"), 60))
+	if len(printed) < 8 {
+		t.Errorf("only %d pieces: the text is not printed as it comes", len(printed))
+	}
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	if got, want := squeeze(strings.Join(printed, "\n")), squeeze(s.markdown(text, 60)); got != want {
+		t.Errorf("in pieces:\n%s\nwhole:\n%s", got, want)
+	}
+}
+
+// TestNoTextDrivesTheTerminal gives texts that try to; the only sequences that come
+// out are colours of ours.
+func TestNoTextDrivesTheTerminal(t *testing.T) {
+	d := &desk{}
+	b := openWindow(t, &Window{Session: d, Theme: ThemeDark})
+	for _, evil := range []string{
+		"\x1b[2J\x1b]0;title\a", "`\x1b]52;c;aGk=\a`", "```sh\n\x1b[?1049h\n```\n\n", "[x](\x1b]8;;http://evil\x1b\\)", "a\u202eb\u200b\u009b2J", "| \x1b[1A |\n|---|\n| \x1bc |\n\n",
+	} {
+		b.v.text = ""
+		whole := b.v.styles.markdown(cleaned(evil), 40)
+		for _, e := range []string{whole, strings.Join(b.v.styles.edit(tool.Edit{Path: evil, Before: []byte(evil), After: []byte("x\n" + evil)}, 60), "\n"), strings.Join(b.v.styles.patch("+"+evil, 60), "\n"), newPicker(cleaned(evil), []Choice{{Value: evil}}, nil).view(b.v.styles, 60, 8)} {
+			rest := colours.ReplaceAllString(e, "")
+			if strings.ContainsAny(rest, "\x1b\a\u202e\u200b\u009b") {
+				t.Errorf("%q comes out as %q", evil, e)
+			}
+		}
+	}
+}
+
+func TestDiffs(t *testing.T) {
+	var before, after []string
+	for i := range 30 {
+		before = append(before, fmt.Sprintf("line %d", i))
+	}
+	after = append(after, before...)
+	after[3] = "line three, which is a good deal longer than it was before and has to be broken"
+	after = append(after[:20], append([]string{"one more\twith a tab"}, after[22:]...)...)
+	edit := tool.Edit{Path: "/w/notes.txt", Before: []byte(strings.Join(before, "\n") + "\n"), After: []byte(strings.Join(after, "\n") + "\n")}
+	for _, width := range []int{50, 140} {
+		frame(t, fmt.Sprintf("diff-%d", width), strings.Join(newStyles(ThemeNone).edit(edit, width), "\n"), width)
+	}
+	frame(t, "diff-dark", strings.Join(newStyles(ThemeDark).edit(edit, 60), "\n"), 60)
+	frame(t, "diff-new", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 60), "\n"), 60)
+	frame(t, "diff-gone", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Before: []byte("x\ny\n")}, 60), "\n"), 60)
+	frame(t, "diff-note", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Note: "a directory, with all in it"}, 60), "\n"), 60)
+}
+
+func TestFrames(t *testing.T) {
+	d := &desk{mode: approval.Manual, place: approval.Place{Provider: "acme", ID: "box-1"}}
+	for _, width := range []int{40, 100} {
+		b := open(t, d)
+		b.update(sized(width, 24))
+		frame(t, fmt.Sprintf("empty-%d", width), trimmed(b.view()), width)
+		b.typed("/co")
+		frame(t, fmt.Sprintf("hints-%d", width), trimmed(b.view()), width)
+		b.v.setInput("")
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{Tool: "edit_file", Plan: tool.Plan{Effect: tool.Writes, Path: "/w/a.txt"}, Place: d.place},
+			Why:     approval.Decision{Tier: approval.T2, Reason: "changes the workspace"},
+			Offers:  []approval.Choice{approval.Once, approval.Session, approval.Refuse},
+			Shown:   &tool.Edit{Path: "/w/a.txt", Before: []byte("a\nb\n"), After: []byte("a\nc\n")},
+		}, make(chan approval.Answer, 1)})
+		frame(t, fmt.Sprintf("question-%d", width), trimmed(b.view()), width)
+		b.press("y")
+		if !strings.Contains(b.all(), "+1 -1") {
+			b.until("what was allowed stays to be seen", func() bool { return strings.Contains(b.all(), "+1 -1") })
+		}
+		b.press("ctrl+r")
+		frame(t, fmt.Sprintf("picker-%d", width), trimmed(b.view()), width)
+	}
+}
+
+// trimmed is a frame without what the clock decides.
+func trimmed(view string) string {
+	lines := strings.Split(view, "\n")
+	last := len(lines) - 1
+	if i := strings.Index(lines[last], " · ends in"); i >= 0 {
+		lines[last] = lines[last][:i]
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
