@@ -23,7 +23,9 @@ const (
 	Minor = 0
 )
 
-// Marker is the export that says which major a module speaks; it is never called.
+// Marker is the export that says which major a module speaks. It does nothing: a
+// module with a runtime to initialise is called there first, before there is an
+// operation and thus without host functions.
 const Marker = "talkops_provider_abi_1"
 
 // MarkerPrefix begins the markers of all majors.
