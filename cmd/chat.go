@@ -129,7 +129,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error)) (string, error) {
 	info := s.Sandbox.Info()
 	c := &conversation{
-		app: a, cfg: cfg, box: s, title: box.opts.Provider.Describe().Title,
+		app: a, cfg: cfg, box: s, expires: s.Expires(), title: box.opts.Provider.Describe().Title,
 		place: approval.Place{Provider: info.Provider, ID: info.ID, Host: box.host, Disposable: s.Fresh && !cfg.Sandbox.Keep && len(cfg.Sandbox.Env) == 0},
 	}
 	logs := ""

@@ -177,6 +177,9 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 		if err != nil {
 			return tui.Reply{}, err
 		}
+		c.mu.Lock()
+		c.expires = until
+		c.mu.Unlock()
 		return tui.Reply{Text: "It ends by itself at " + until.Local().Format("15:04 on 2006-01-02")}, nil
 	case verb != "":
 		return tui.Reply{}, errors.New("/sandbox, /sandbox keep [off] or /sandbox extend TIME")

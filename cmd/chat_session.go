@@ -33,11 +33,12 @@ type conversation struct {
 	kept   *keeper
 	next   string // the conversation to go on with; empty: none
 
-	mu     sync.Mutex
-	policy approval.Policy
-	usage  model.Usage // of the last step
-	cost   float64
-	told   float64 // cost of the turns that are done
+	mu      sync.Mutex
+	policy  approval.Policy
+	expires time.Time
+	usage   model.Usage // of the last step
+	cost    float64
+	told    float64 // cost of the turns that are done
 }
 
 // A moment decides by the policy that holds when it is asked.
@@ -68,7 +69,7 @@ func (c *conversation) SetMode(m approval.Mode) {
 func (c *conversation) Status() tui.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return tui.Status{Place: c.place, Title: c.title, Expires: c.box.Expires(), Model: c.agent.Model.Info(), Usage: c.usage, CostUSD: c.cost}
+	return tui.Status{Place: c.place, Title: c.title, Expires: c.expires, Model: c.agent.Model.Info(), Usage: c.usage, CostUSD: c.cost}
 }
 
 // Prompt implements tui.Session.

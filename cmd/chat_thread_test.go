@@ -79,6 +79,47 @@ func TestChatSurvivesAKill(t *testing.T) {
 	}
 }
 
+// TestAConversationIsChosen goes on with one of several, and keeps its machine.
+func TestAConversationIsChosen(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(modeltest.Step{Text: "About pods."}, modeltest.Step{Text: "About nodes."}, execute("a", "echo kept > kept.txt"), modeltest.Step{Text: "Pods again."})
+	p := inTerminal(t, 100, 30, srv, nil, "-m", "Tell of pods")
+	p.await(`About pods`)
+	p.say("/clear")
+	p.await(`The old one is kept`)
+	p.say("Tell of nodes")
+	p.await(`About nodes`)
+	p.say("/exit")
+	p.await(`ended with 0`)
+	cloud := daytonatest.New(t)
+	p = p.again(srv, daytona(cloud), "-r", "--sandbox", "daytona", "--smart")
+	p.await(`(?s)go on with:.*2 of 2.*> Tell of nodes`)
+	p.tmux("send-keys", "-l", "pods")
+	p.await(`> Tell of pods`)
+	p.keys("Enter")
+	p.await(`worked on this computer; it goes on with daytona`)
+	p.await(`(?s)Tell of pods.*About pods\..*This conversation goes on`)
+	p.say("More")
+	p.await(`Pods again`)
+	p.say("/exit")
+	p.await(`or \[k\]eep the machine`)
+	p.say("k")
+	p.await(`is kept; it ends by itself`)
+	p.await(`ended with 0`)
+	if n := len(cloud.Boxes()); n != 1 {
+		t.Errorf("%d machines run, want the one that is kept", n)
+	}
+	srv.Script(execute("b", "cat kept.txt"), modeltest.Step{Text: "It is there."})
+	p = p.again(srv, daytona(cloud), "-p", "Look", "-r")
+	p.await(`is there again`)
+	p.await(`It is there`)
+	p.await(`ended with 0`)
+	if n := len(cloud.Boxes()); n != 0 {
+		t.Errorf("%d machines run", n)
+	}
+}
+
 func TestChatConversations(t *testing.T) {
 	t.Parallel()
 	srv := modeltest.New(t)

@@ -33,9 +33,9 @@ func TestLongPastesAreFoldedAndSentWhole(t *testing.T) {
 		t.Errorf("the input is %q", got)
 	}
 	b.press("enter")
-	b.until("it is sent", func() bool { return !b.v.working && len(d.said) == 1 })
-	if want := "see " + long + long + "other\n and this"; d.said[0] != want {
-		t.Errorf("said %q, want %q", d.said[0], want)
+	b.until("it is sent", func() bool { return !b.v.working && len(d.heard()) == 1 })
+	if want := "see " + long + long + "other\n and this"; d.heard()[0] != want {
+		t.Errorf("said %q, want %q", d.heard()[0], want)
 	}
 	if !strings.Contains(b.all(), "› see [pasted 20 lines][pasted 21 lines] and this") {
 		t.Errorf("printed %q", b.all())
@@ -46,8 +46,8 @@ func TestLongPastesAreFoldedAndSentWhole(t *testing.T) {
 		t.Errorf("the input is %q", got)
 	}
 	b.press("enter")
-	b.until("it is sent", func() bool { return len(d.said) == 2 })
-	if d.said[1] != strings.Repeat("x", 5000)+strings.Repeat("y", 5000) {
+	b.until("it is sent", func() bool { return len(d.heard()) == 2 })
+	if d.heard()[1] != strings.Repeat("x", 5000)+strings.Repeat("y", 5000) {
 		t.Error("two pastes that look the same are mixed up")
 	}
 }
@@ -62,8 +62,8 @@ func TestManyLinesCanBeTyped(t *testing.T) {
 		b.typed("x")
 	}
 	b.press("enter")
-	b.until("it is sent", func() bool { return len(d.said) == 1 })
-	if n := strings.Count(d.said[0], "x"); n != 30 {
+	b.until("it is sent", func() bool { return len(d.heard()) == 1 })
+	if n := strings.Count(d.heard()[0], "x"); n != 30 {
 		t.Errorf("%d of 30 lines are sent", n)
 	}
 }
@@ -94,9 +94,9 @@ func TestFilesAreChosenFromWhereTheToolsWork(t *testing.T) {
 }
 
 func TestHistoryIsSearchedAndKept(t *testing.T) {
-	var kept []string
+	kept := make(chan string, 1)
 	d := &desk{}
-	b := openWindow(t, &Window{Session: d, Theme: ThemeNone, History: []string{"terraform plan", "look at the pods"}, Remember: func(s string) { kept = append(kept, s) }})
+	b := openWindow(t, &Window{Session: d, Theme: ThemeNone, History: []string{"terraform plan", "look at the pods"}, Remember: func(s string) { kept <- s }})
 	b.press("up", "up")
 	if got := b.v.input.Value(); got != "terraform plan" {
 		t.Errorf("two steps back is %q", got)
@@ -109,7 +109,10 @@ func TestHistoryIsSearchedAndKept(t *testing.T) {
 		t.Errorf("searched %q", got)
 	}
 	b.press("enter")
-	b.until("it is kept", func() bool { return len(kept) == 1 && len(d.said) == 1 })
+	b.until("it is sent", func() bool { return len(d.heard()) == 1 })
+	if got := <-kept; got != "terraform plan" {
+		t.Errorf("kept %q", got)
+	}
 }
 
 func TestQueuedMessagesAreTakenBack(t *testing.T) {
@@ -133,21 +136,22 @@ func TestQueuedMessagesAreTakenBack(t *testing.T) {
 	b.typed(" and four")
 	b.press("enter")
 	close(release)
-	b.until("all are said", func() bool { return slices.Equal(d.said, []string{"one", "two", "three and four"}) && !b.v.working })
+	b.until("all are said", func() bool { return slices.Equal(d.heard(), []string{"one", "two", "three and four"}) && !b.v.working })
 }
 
 func TestEditor(t *testing.T) {
-	var given string
+	given := make(chan string, 1)
 	w := &Window{Session: &desk{}, Theme: ThemeNone, Editor: func(text string) (*Editing, error) {
-		given = text
+		given <- text
 		return &Editing{Cmd: exec.Command("true"), Read: func() (string, error) { return text + " finished\x1b[2J\n", nil }}, nil
 	}}
 	b := openWindow(t, w)
 	b.typed("draft")
 	for _, keys := range [][]string{{"ctrl+g"}, {"ctrl+x", "ctrl+e"}} {
-		given = ""
 		b.press(keys...)
-		b.until("the editor is opened", func() bool { return given != "" })
+		if got := <-given; got != "draft" {
+			t.Errorf("%v opens it with %q", keys, got)
+		}
 	}
 	b.update(editedMsg{text: "draft finished\x1b[2J\n"})
 	if got := b.v.input.Value(); got != "draft finished" {

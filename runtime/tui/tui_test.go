@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,13 @@ func (d *desk) SetMode(m approval.Mode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mode = m
+}
+
+// heard is what was said to it.
+func (d *desk) heard() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.said)
 }
 
 // ran is how many commands of the user's were run.
