@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/talkops-ai/talkops/sdk/abi"
@@ -76,6 +77,9 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 	if sum := sha256.Sum256(module); hex.EncodeToString(sum[:]) != load.SHA256 {
 		return errors.New("the module arrived damaged")
+	}
+	if dir, err := os.Getwd(); err != nil || filepath.Base(dir) != load.SHA256 {
+		return errors.New("this is not the directory of the module") // it may be emptied
 	}
 	limit(load)
 	if load.Build != Build() {
