@@ -37,9 +37,7 @@ func TestLongPastesAreFoldedAndSentWhole(t *testing.T) {
 	if want := "see " + long + long + "other\n and this"; d.heard()[0] != want {
 		t.Errorf("said %q, want %q", d.heard()[0], want)
 	}
-	if !strings.Contains(b.all(), "› see [pasted 20 lines][pasted 21 lines] and this") {
-		t.Errorf("printed %q", b.all())
-	}
+	b.until("it is shown folded", func() bool { return strings.Contains(b.all(), "› see [pasted 20 lines][pasted 21 lines] and") })
 	b.update(tea.PasteMsg{Content: strings.Repeat("x", 5000)})
 	b.update(tea.PasteMsg{Content: strings.Repeat("y", 5000)})
 	if got := b.v.input.Value(); got != "[pasted 5000 characters][pasted 5000 characters #2]" {
