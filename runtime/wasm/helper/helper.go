@@ -68,6 +68,9 @@ func serve(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	w := &Writer{W: out}
 	first, err := Read(r, MaxLoad)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
