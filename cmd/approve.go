@@ -1,15 +1,12 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -228,42 +225,4 @@ func dashed(root string) bool {
 		return nil
 	})
 	return found || err != nil || seen > most
-}
-
-// gitRuns reports whether git's configuration for a directory, the user's own left
-// aside, names programs that git would run.
-func gitRuns(dir string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "--no-pager", "-C", dir, "config", "--local", "--includes", "--name-only", "--list")
-	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat")
-	out, err := cmd.Output()
-	if err != nil {
-		return ctx.Err() != nil // else there is no repository
-	}
-	for name := range strings.Lines(string(out)) {
-		name = strings.ToLower(strings.TrimSpace(name))
-		section, _, _ := strings.Cut(name, ".")
-		last := name[strings.LastIndex(name, ".")+1:]
-		switch section {
-		case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer", "tar", "hook":
-			return true
-		case "core":
-			switch last {
-			case "fsmonitor", "pager", "hookspath", "sshcommand", "editor", "askpass", "gitproxy", "attributesfile", "worktree", "alternaterefscommand":
-				return true
-			}
-		case "gc", "pack", "submodule", "extensions", "imap", "log":
-			switch last {
-			case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "tunnel", "showsignature":
-				return true
-			}
-		case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
-			switch last {
-			case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "insteadof", "pushinsteadof", "allow", "browser":
-				return true
-			}
-		}
-	}
-	return false
 }

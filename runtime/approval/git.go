@@ -205,6 +205,9 @@ func (c *command) git(args []word) {
 			if all == nil || !o.only("--format", "--prefix", "-v", "--verbose", "-l", "--list", "-9") {
 				c.find(T3, "may read or write files elsewhere", machine)
 			}
+			if c.gitRuns() {
+				c.find(T3, "the repository's configuration may run programs")
+			}
 			c.find(T2, "packs the repository")
 			return
 		}

@@ -1,0 +1,112 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gitRuns reports whether a git that only looks, or adds to the index, would run
+// programs that the repository around dir names: in its configuration, the user's
+// own left aside, in a hook, or in those of its submodules. What cannot be found
+// out counts as that.
+func gitRuns(dir string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return repositoryRuns(ctx, dir, 0)
+}
+
+// maxSubmodules is how many submodules are looked into, and how deep.
+const maxSubmodules, maxSubmoduleDepth = 200, 5
+
+func repositoryRuns(ctx context.Context, dir string, depth int) bool {
+	if _, err := os.Stat(dir); err != nil || depth > maxSubmoduleDepth {
+		return true
+	}
+	settings, err := lookGit(ctx, dir, "config", "--local", "--includes", "--name-only", "--list")
+	if err != nil {
+		_, answered := errors.AsType[*exec.ExitError](err)
+		// Else there is no repository, or no git.
+		return ctx.Err() != nil || !answered && !errors.Is(err, exec.ErrNotFound)
+	}
+	for name := range strings.Lines(settings) {
+		if namesProgram(strings.ToLower(strings.TrimSpace(name))) {
+			return true
+		}
+	}
+	// The one hook that also runs where git only looks: it may write what it found
+	// out about files into the index.
+	hook, err := lookGit(ctx, dir, "rev-parse", "--git-path", "hooks/post-index-change")
+	if err != nil {
+		return true
+	}
+	if hook = strings.TrimRight(hook, "\n"); !filepath.IsAbs(hook) {
+		hook = filepath.Join(dir, hook)
+	}
+	if info, err := os.Stat(hook); err == nil && info.Mode()&0o111 != 0 {
+		return true
+	}
+	top, err := lookGit(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return ctx.Err() != nil // a bare repository has no files
+	}
+	top = strings.TrimRight(top, "\n")
+	files, err := lookGit(ctx, top, "ls-files", "--stage", "-z")
+	if err != nil {
+		return true
+	}
+	seen := 0
+	for entry := range strings.SplitSeq(files, "\x00") {
+		if !strings.HasPrefix(entry, "160000 ") {
+			continue
+		}
+		_, name, _ := strings.Cut(entry, "\t")
+		sub := filepath.Join(top, filepath.FromSlash(name))
+		if _, err := os.Lstat(filepath.Join(sub, ".git")); err != nil {
+			continue // it was never fetched
+		}
+		if seen++; seen > maxSubmodules || repositoryRuns(ctx, sub, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookGit runs a git that obeys nothing but what it is asked for.
+func lookGit(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-C", dir}, args...)...)
+	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat")
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// namesProgram reports whether a setting of git's, in lower case, is one that may
+// name a program or another file of settings.
+func namesProgram(name string) bool {
+	section, _, _ := strings.Cut(name, ".")
+	last := name[strings.LastIndex(name, ".")+1:]
+	switch section {
+	case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer", "tar", "hook":
+		return true
+	case "core":
+		switch last {
+		case "fsmonitor", "pager", "hookspath", "sshcommand", "editor", "askpass", "gitproxy", "attributesfile", "worktree", "alternaterefscommand":
+			return true
+		}
+	case "gc", "pack", "submodule", "extensions", "imap", "log":
+		switch last {
+		case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "tunnel", "showsignature":
+			return true
+		}
+	case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
+		switch last {
+		case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "insteadof", "pushinsteadof", "allow", "browser":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,231 @@
+package cmd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// a repository for git as it is: settings and hooks that run a program when git
+// only looks are found out, by running it.
+type gitRepo struct {
+	t           *testing.T
+	dir, marker string
+}
+
+func newGitRepo(t *testing.T) gitRepo {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	r := gitRepo{t, t.TempDir(), filepath.Join(t.TempDir(), "ran")}
+	r.git("init", "-q", "-b", "main")
+	r.write("f.txt", "one\n")
+	r.write(".gitattributes", "*.txt diff=d filter=f merge=m\n")
+	r.git("add", ".")
+	r.git("commit", "-qm", "one")
+	r.write("f.txt", "two\n")
+	return r
+}
+
+func (r gitRepo) git(args ...string) {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+}
+
+func (r gitRepo) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// runs reports whether a git that only looks runs the program.
+func (r gitRepo) runs() bool {
+	for _, args := range [][]string{
+		{"status"}, {"diff"}, {"diff", "--stat"}, {"log", "-p", "-1"}, {"show"}, {"blame", "f.txt"}, {"log", "--format=%G?"}, {"branch"}, {"ls-files", "-m"},
+		{"grep", "o"}, {"describe", "--always", "--dirty"}, {"add", "f.txt"}, {"cat-file", "--textconv", "HEAD:f.txt"}, {"archive", "--format=x", "HEAD"}, {"st"}, {"submodule", "status"},
+	} {
+		exec.Command("git", append([]string{"-C", r.dir}, args...)...).Run() // most runs fail with such a program
+		if _, err := os.Stat(r.marker); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func TestWhatGitRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are for a Unix shell")
+	}
+	for _, row := range []struct {
+		name  string
+		lay   func(r gitRepo, program string)
+		found bool
+	}{
+		{"nothing", func(gitRepo, string) {}, false},
+		{"harmless settings", func(r gitRepo, _ string) {
+			r.git("config", "user.name", "a")
+			r.git("config", "remote.origin.url", "https://example.com/a.git")
+			r.git("config", "branch.main.remote", "origin")
+			r.git("config", "diff.algorithm", "patience")
+		}, false},
+		{"a watcher of files", func(r gitRepo, p string) { r.git("config", "core.fsmonitor", p) }, true},
+		{"an external diff", func(r gitRepo, p string) { r.git("config", "diff.external", p) }, true},
+		{"an external diff of one kind", func(r gitRepo, p string) { r.git("config", "diff.d.command", p) }, true},
+		{"a text conversion", func(r gitRepo, p string) { r.git("config", "diff.d.textconv", p) }, true},
+		{"a filter into the repository", func(r gitRepo, p string) { r.git("config", "filter.f.clean", p) }, true},
+		{"a filter that stays", func(r gitRepo, p string) { r.git("config", "filter.f.process", p) }, true},
+		{"an alias", func(r gitRepo, p string) { r.git("config", "alias.st", "!"+p) }, true},
+		{"a format of archives", func(r gitRepo, p string) { r.git("config", "tar.x.command", p) }, true},
+		{"another file of settings", func(r gitRepo, p string) {
+			r.write("more", "[core]\n\tfsmonitor = "+p+"\n")
+			r.git("config", "include.path", filepath.Join(r.dir, "more"))
+		}, true},
+		{"settings of the work tree", func(r gitRepo, p string) {
+			r.git("config", "extensions.worktreeConfig", "true")
+			r.git("config", "--worktree", "core.fsmonitor", p)
+		}, true},
+		{"in other letters", func(r gitRepo, p string) { r.write(".git/config", "[CORE]\n\tFsMonitor = "+p+"\n") }, true},
+		{"a hook that looking runs", func(r gitRepo, p string) {
+			r.write(".git/hooks/post-index-change", "#!/bin/sh\n"+p+"\n")
+			r.git("config", "core.trustctime", "false")
+		}, true},
+		{"hooks elsewhere", func(r gitRepo, p string) {
+			r.write("post-index-change", "#!/bin/sh\n"+p+"\n")
+			r.git("config", "core.hooksPath", r.dir)
+		}, true},
+		{"a submodule's watcher", func(r gitRepo, p string) {
+			other := newGitRepo(r.t)
+			r.git("submodule", "--quiet", "add", other.dir, "sub")
+			r.git("-C", "sub", "config", "core.fsmonitor", p)
+		}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newGitRepo(t)
+			program := filepath.Join(t.TempDir(), "program")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n: >'"+r.marker+"'\ncat\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			row.lay(r, program)
+			if got := gitRuns(r.dir); got != row.found {
+				t.Errorf("found: %v, want %v", got, row.found)
+			}
+			if _, err := os.Stat(r.marker); err == nil {
+				t.Fatal("finding it out ran the program")
+			}
+			if ran := r.runs(); ran != row.found {
+				t.Errorf("git runs the program: %v, want %v", ran, row.found)
+			}
+		})
+	}
+	t.Run("a bare repository in the project", func(t *testing.T) {
+		r := newGitRepo(t)
+		r.git("clone", "-q", "--bare", ".", "bare")
+		if gitRuns(filepath.Join(r.dir, "bare")) {
+			t.Error("a plain one runs programs")
+		}
+		r.git("-C", "bare", "config", "core.fsmonitor", "program")
+		if !gitRuns(filepath.Join(r.dir, "bare")) || gitRuns(r.dir) {
+			t.Error("its settings are not read for it alone")
+		}
+	})
+	t.Run("no directory", func(t *testing.T) {
+		if gitRuns(t.TempDir()) || !gitRuns(filepath.Join(t.TempDir(), "none")) {
+			t.Error("a directory without a repository has none; one that is yet to come may be anything")
+		}
+	})
+}
+
+// The settings that the tests with git do not reach, by their names.
+func TestSettingsThatNamePrograms(t *testing.T) {
+	for _, name := range []string{
+		"core.pager", "core.sshcommand", "core.editor", "core.askpass", "core.gitproxy", "core.attributesfile", "core.worktree", "core.alternaterefscommand",
+		"pager.log", "gpg.program", "gpg.ssh.program", "credential.helper", "credential.https://example.com.helper", "difftool.x.cmd", "mergetool.x.cmd", "browser.x.cmd", "man.x.cmd",
+		"sendemail.smtpserver", "guitool.x.cmd", "includeif.gitdir:/x/.path", "uploadpack.packobjectshook", "interactive.difffilter", "trailer.x.command", "hook.x.command",
+		"gc.recentobjectshook", "submodule.x.update", "imap.tunnel", "log.showsignature", "merge.m.driver", "remote.origin.uploadpack", "remote.origin.receivepack", "remote.origin.vcs",
+		"sequence.editor", "web.browser", "help.browser", "protocol.ext.allow", "url.ext::x.insteadof", "url.x.pushinsteadof",
+	} {
+		if !namesProgram(name) {
+			t.Errorf("%s is not known", name)
+		}
+	}
+	for _, name := range []string{"core.bare", "core.autocrlf", "user.name", "remote.origin.url", "remote.origin.fetch", "branch.main.merge", "submodule.x.url", "diff.algorithm", "merge.conflictstyle", "log.date", "pull.rebase"} {
+		if namesProgram(name) {
+			t.Errorf("%s names no program", name)
+		}
+	}
+}
+
+// A file that programs take for an option counts wherever it lies, except in git's
+// own directory.
+func TestDashed(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		files []string
+		want  bool
+	}{
+		{"nothing", nil, false},
+		{"dashes inside names", []string{"a-b.txt", "x/y-z", "x--y"}, false},
+		{"at the top", []string{"-rf"}, true},
+		{"deep", []string{"a/b/c/--checkpoint-action=exec=sh x.sh"}, true},
+		{"a directory", []string{"a/-x/y"}, true},
+		{"in git's own", []string{".git/-x", "sub/.git/objects/-y"}, false},
+		{"hidden", []string{".cache/-x"}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "-root")
+			for _, f := range append(row.files, "main.tf") {
+				if err := os.MkdirAll(filepath.Join(root, filepath.Dir(f)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(root, f), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := dashed(root); got != row.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// A link out of the project is found wherever it lies; those to programs of the
+// system, as in a virtual environment, are none.
+func TestLinksOut(t *testing.T) {
+	outside := t.TempDir()
+	for _, row := range []struct {
+		name, at, to string
+		want         bool
+	}{
+		{"inside", "a/l", "../main.tf", false},
+		{"to a directory inside", "l", "a", false},
+		{"out", "a/l", outside, true},
+		{"a program", "venv/bin/python", "/usr/bin/env", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root := real(t.TempDir())
+			for _, d := range []string{"a", "venv/bin"} {
+				if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(root, "main.tf"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(row.to, filepath.Join(root, row.at)); err != nil {
+				t.Skip(err)
+			}
+			if got := linksOut(root); got != row.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
