@@ -121,6 +121,9 @@ func ruleFor(req Request, d Decision) string {
 	text := req.Tool + ": " + req.Plan.Path
 	if req.Plan.Effect == tool.Runs {
 		text = strings.TrimSpace(req.Plan.Command)
+		if name, _, ok := strings.Cut(text, ":"); ok && slices.Contains(Tools, name) {
+			return "" // it would be read back as a rule for that tool
+		}
 	}
 	if strings.Contains(text, ",") || strings.ContainsAny(text, "'\"\\\n") {
 		return "" // it would not be read back the same

@@ -40,6 +40,8 @@ func TestAskingAPerson(t *testing.T) {
 		{"not asked again in the session", "make test", approval.Answer{Choice: approval.Refuse}, true, "", 0, nil, ""},
 		{"something else is", "make all", approval.Answer{Choice: approval.Refuse, Reason: "not now"}, false, approval.ByPerson, 1, nil, ""},
 		{"always", "make lint", approval.Answer{Choice: approval.Always}, true, "", 1, nil, ""},
+		{"what would be read back as a rule for a tool", "write_file: x", approval.Answer{Choice: approval.Always}, false, approval.ByPerson, 1, []approval.Choice{approval.Once, approval.Session, approval.Refuse}, ""},
+		{"a script called like what is allowed", "./make test", approval.Answer{Choice: approval.Refuse}, false, approval.ByPerson, 1, nil, ""},
 		{"what acts outside is asked each time", "terraform apply", approval.Answer{Choice: approval.Session}, false, approval.ByPerson, 1, []approval.Choice{approval.Once, approval.Refuse}, ""},
 		{"the never class is not asked", "rm -rf /", approval.Answer{Choice: approval.Once}, false, approval.ByPolicy, 0, nil, ""},
 		{"a changed command", "make deploy", approval.Answer{Choice: approval.Once, Command: "make -n deploy"}, true, "", 1, nil, "make -n deploy"},

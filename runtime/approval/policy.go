@@ -168,11 +168,11 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 		}
 		switch req.Plan.Effect {
 		case tool.Runs:
-			return r.command(f.words)
+			return r.allows(f.words)
 		case tool.Leaves:
 			return r.address(req.Tool, req.Plan.URL)
 		}
-		return r.file(req.Tool, c.Workspace, req.Plan.Path)
+		return r.reaches(req.Tool, c, req.Plan.Path)
 	})
 	return ok
 }

@@ -72,6 +72,28 @@ func (r Rule) command(words []string) bool {
 	return len(words) == len(r.words)
 }
 
+// allows reports whether the rule, as one that allows, is for the command of these
+// words. The name of a program stands for that of the system, not for a file
+// elsewhere that is called the same, and a * does not lead up and out of the
+// directory that it stands in.
+func (r Rule) allows(words []string) bool {
+	if !r.command(words) {
+		return false
+	}
+	if !star(r.words[0], words[0]) && !slices.Contains(standard, path.Dir(words[0])) {
+		return false
+	}
+	for i, p := range r.words {
+		if i < len(words) && strings.Contains(p, "*") && strings.Contains(p, "/") && climbs(words[i]) {
+			return false
+		}
+	}
+	return !strings.Contains(r.words[0], "*") || strings.Contains(r.words[0], "/") || !strings.Contains(words[0], "/") || slices.Contains(standard, path.Dir(words[0]))
+}
+
+// climbs reports whether a path goes up.
+func climbs(name string) bool { return slices.Contains(strings.Split(name, "/"), "..") }
+
 // file reports whether the rule is for a tool at a path.
 func (r Rule) file(tool, workspace, name string) bool {
 	if r.tool != tool {
@@ -85,6 +107,31 @@ func (r Rule) file(tool, workspace, name string) bool {
 		return true
 	}
 	return star(p, name)
+}
+
+// reaches reports whether the rule, as one that allows, is for a tool at a path,
+// and at what the path is with its links resolved: a link in a directory that a
+// rule names does not carry the rule elsewhere.
+func (r Rule) reaches(tool string, c Context, name string) bool {
+	name = path.Clean(name)
+	if !r.file(tool, c.Workspace, name) {
+		return false
+	}
+	if c.Real == nil || r.exact() {
+		return true
+	}
+	at := c.Real(name)
+	if at == name || r.file(tool, c.Workspace, at) {
+		return true
+	}
+	p := r.words[0]
+	if !path.IsAbs(p) {
+		p = path.Join(c.Workspace, p)
+	}
+	dir, _, _ := strings.Cut(p, "*")
+	dir = dir[:strings.LastIndex(dir, "/")+1]
+	r.words = []string{path.Join(c.Real(path.Clean(dir)), "/") + "/" + strings.TrimPrefix(p, dir)}
+	return r.file(tool, c.Workspace, at)
 }
 
 // star reports whether text is pattern, in which * stands for any text.

@@ -116,5 +116,5 @@ func (r Rule) address(tool, address string) bool {
 	if !star(host, strings.ToLower(u.Hostname())) && !star(host, strings.ToLower(u.Host)) {
 		return false
 	}
-	return !hasPath || star("/"+at, u.EscapedPath())
+	return !hasPath || star("/"+at, u.EscapedPath()) && (!strings.Contains(at, "*") || !climbs(u.Path))
 }

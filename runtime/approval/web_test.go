@@ -43,6 +43,8 @@ func TestLeaving(t *testing.T) {
 		{Smart, "fetch_url", "https://rules.acme.com.evil.org/", NeedsPerson},
 		{Smart, "fetch_url", "https://one.acme.com/docs/a", ""},
 		{Smart, "fetch_url", "http://one.acme.com/docs/a", NeedsPerson},
+		{Smart, "fetch_url", "https://one.acme.com/docs/../private", NeedsPerson},
+		{Smart, "fetch_url", "https://one.acme.com/docs/%2e%2e/private", NeedsPerson},
 		{Smart, "fetch_url", "https://one.acme.com/private", NeedsPerson},
 		{Smart, "fetch_url", "https://evil.org/?https://one.acme.com/docs/a", NeedsPerson},
 		{Smart, "web_search", "https://api.search.acme.com/x", ""},

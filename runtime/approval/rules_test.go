@@ -1,0 +1,68 @@
+package approval
+
+import (
+	"testing"
+
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// What a rule allows is the program of the system, or the file, that it names; what
+// it denies is everything that is called so.
+func TestWhatARuleReaches(t *testing.T) {
+	links := map[string]string{"/work/docs/out": "/home/user/.bashrc", "/work/docs/in": "/work/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs"}
+	at := Context{Place: Place{Provider: "local", Host: true}, Dir: "/work", Workspace: "/work", Home: "/home/user", Real: func(name string) string {
+		if to, ok := links[name]; ok {
+			return to
+		}
+		return name
+	}}
+	run := func(line string) Request {
+		return Request{Tool: "execute", Place: at.Place, Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: "/work"}}
+	}
+	write := func(name string) Request {
+		return Request{Tool: "write_file", Place: at.Place, Plan: tool.Plan{Effect: tool.Writes, Path: name}}
+	}
+	for _, row := range []struct {
+		rule  string
+		req   Request
+		allow bool
+	}{
+		{"make test", run("make test"), true},
+		{"make test", run("/usr/bin/make test"), true},
+		{"make test", run("./make test"), false},
+		{"make test", run("/tmp/make test"), false},
+		{"make test", run("/usr/bin/../../tmp/make test"), false},
+		{"make *", run("bin/make all"), false},
+		{"terra* plan", run("terraform plan"), true},
+		{"terra* plan", run("terra/form plan"), false},
+		{"./scripts/* -n", run("./scripts/check.sh -n"), true},
+		{"./scripts/* -n", run("./scripts/../../tmp/x -n"), false},
+		{"rm build/*", run("rm build/x.o"), true},
+		{"rm build/*", run("rm build/../main.tf"), false},
+		{"rm *", run("rm build/../main.tf"), true},
+		{"write_file: docs/*", write("/work/docs/.envrc"), true},
+		{"write_file: docs/*", write("/work/docs/in"), true},
+		{"write_file: docs/*", write("/work/docs/out"), false},
+		{"write_file: docs/*", write("/work/docs/../.envrc"), false},
+		{"write_file: /data/docs/*", write("/data/docs/x"), true},
+		{"write_file: /data/docs/*", write("/data/other"), false},
+	} {
+		rules, err := ParseRules([]string{row.rule}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Policy{Mode: Smart, Context: at, Rules: rules}.Approve(t.Context(), row.req)
+		if err != nil || d.Allow != row.allow {
+			t.Errorf("--allow %q: %q %q is allowed: %v (%+v)", row.rule, row.req.Plan.Command, row.req.Plan.Path, d.Allow, d)
+		}
+	}
+	for _, line := range []string{"make test", "./make test", "/tmp/make test", "env make test", "build/../make test"} {
+		rules, err := ParseRules([]string{"./make test", "make test", "env make test"}, nil, []string{"make *"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := (Policy{Mode: Yolo, Context: at, Rules: rules}).Approve(t.Context(), run(line)); d.Allow || d.Kind != ByPolicy {
+			t.Errorf("--deny 'make *': %q is %+v", line, d)
+		}
+	}
+}
