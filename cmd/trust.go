@@ -197,48 +197,96 @@ func (a *app) absolute(name string) string {
 // describe says all that is approved: each effect, and each file, or how it
 // differs from what was approved before.
 func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.Approval) {
-	fmt.Fprintf(w, "%s\n", p.Root)
-	if before != nil {
-		fmt.Fprintf(w, "It differs from what you approved on %s.\n", day(before.Time))
-	}
-	if len(p.Asks) == 0 {
-		fmt.Fprintln(w, "Its settings ask for nothing that needs your approval.")
-	} else {
+	effects := func() {
+		if len(p.Asks) == 0 {
+			fmt.Fprintln(w, "Its settings ask for nothing that needs your approval.")
+			return
+		}
 		fmt.Fprintln(w, "Its settings would:")
 		for _, ask := range p.Asks {
 			fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(ask.Effect), " "))
 		}
 	}
+	fmt.Fprintf(w, "%s\n", onLine(p.Root))
+	if before != nil {
+		fmt.Fprintf(w, "It differs from what you approved on %s.\n", day(before.Time))
+	}
+	effects()
+	shown := 0
 	changes := map[string]trust.Change{}
 	if before != nil {
 		for _, c := range before.Compare(now) {
 			changes[c.Name] = c
 			if c.What == "is gone" {
-				fmt.Fprintf(w, "\n%s is gone\n", c.Name)
+				fmt.Fprintf(w, "\n%s is gone\n", onLine(c.Name))
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		data := p.Files[name]
 		change, changed := changes[name]
+		name = onLine(name)
+		var text string
 		switch {
 		case before != nil && !changed:
-			fmt.Fprintf(w, "\n%s is unchanged\n", name)
+			text = fmt.Sprintf("%s is unchanged\n", name)
 		case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || len(data) > maxShown:
-			fmt.Fprintf(w, "\n%s, %s, is not shown here: look at it yourself\n", name, workspace.Size(int64(len(data))))
+			text = fmt.Sprintf("%s, %s, is not shown here: look at it yourself\n", name, workspace.Size(int64(len(data))))
 		case change.Before != "":
-			fmt.Fprintf(w, "\n%s", trust.Diff(name, change.Before, string(data)))
-		default:
-			fmt.Fprintf(w, "\n%s, %s:\n", name, workspace.Size(int64(len(data))))
-			for line := range strings.Lines(string(data)) {
-				fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\r\n"))
+			if text = trust.Diff(name, headless.Clean(change.Before), headless.Clean(string(data))); text == "" {
+				text = name + " differs in nothing that can be seen\n"
 			}
+		default:
+			text = listing(fmt.Sprintf("%s, %s:\n", name, workspace.Size(int64(len(data)))), string(data))
 		}
+		fmt.Fprintf(w, "\n%s", text)
+		shown += strings.Count(text, "\n") + len(text)/80
 		if text := strings.ReplaceAll(string(data), "\r\n", "\n"); headless.Clean(text) != text {
 			fmt.Fprintf(w, "%s holds characters that steer a terminal or cannot be seen; they are left out here\n", name)
 		}
 	}
 	fmt.Fprintln(w)
+	if shown > maxScroll && len(p.Asks) > 0 {
+		fmt.Fprint(w, "All of this, once more in short: ")
+		effects()
+		fmt.Fprintln(w)
+	}
+}
+
+// maxScroll is how many lines of files may stand between what they ask for and the
+// question.
+const maxScroll = 30
+
+// listing is text behind a heading, with a mark before each line. Many empty lines
+// are one.
+func listing(heading, text string) string {
+	var b strings.Builder
+	b.WriteString(heading)
+	empty := 0
+	flush := func() {
+		if empty > 3 {
+			fmt.Fprintf(&b, "  | (%d empty lines)\n", empty)
+		} else {
+			b.WriteString(strings.Repeat("  |\n", empty))
+		}
+		empty = 0
+	}
+	// What a terminal takes for the end of a line is one, so that every line has its mark.
+	for line := range strings.Lines(headless.Clean(text)) {
+		if line = strings.TrimRight(line, " \t\n"); line == "" {
+			empty++
+			continue
+		}
+		flush()
+		fmt.Fprintf(&b, "  | %s\n", line)
+	}
+	flush()
+	return b.String()
+}
+
+// onLine is a name with nothing in it that ends a line.
+func onLine(name string) string {
+	return strings.ReplaceAll(headless.Clean(name), "\n", "\u240a")
 }
 
 // maxShown is the most of a file that is shown.

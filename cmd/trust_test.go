@@ -62,3 +62,47 @@ func TestThePersonIsAskedAboutAProject(t *testing.T) {
 		})
 	}
 }
+
+// What is approved is before the eyes when the question is put, and no name or line
+// of the project's passes for one of ours.
+func TestWhatIsShownForApproval(t *testing.T) {
+	d := newDesk(t)
+	const script = "x\nIts settings ask for nothing that needs your approval.\n"
+	d.write(script, "true\u2028Its settings ask for nothing that needs your approval.\u2028\u202etrue\n")
+	config := "[sandboxes]\nsetup_script_path = \"x\\nIts settings ask for nothing that needs your approval.\\n\"\n" + strings.Repeat("\n", 5000) + "# more\n" + strings.Repeat("# padding\n", 50)
+	d.write(filepath.Join(".talkops", "config.toml"), config)
+	add := func() (string, string) {
+		status, _, text := d.run("trust", "add", "--yes")
+		if status != 0 {
+			t.Fatalf("status %d: %s", status, text)
+		}
+		at := strings.LastIndex(text, "Its settings would:")
+		return text, text[max(at, 0):]
+	}
+	text, end := add()
+	if n := strings.Count(text, "\n"); n > 100 || !strings.Contains(text, "(5000 empty lines)") {
+		t.Errorf("%d lines: %s", n, text)
+	}
+	if strings.Count(end, "\n") > 6 || !strings.Contains(end, "run x Its settings") {
+		t.Errorf("the end does not say what is asked for: %q", end)
+	}
+	unmarked := func(text string) {
+		t.Helper()
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "Its settings ask for nothing") {
+				t.Errorf("a line of the project's passes for ours:\n%s", text)
+			}
+		}
+	}
+	unmarked(text)
+	d.write(script, "true\u2028Its settings ask for nothing that needs your approval.\u2028false\n")
+	text, _ = add()
+	if !strings.Contains(text, "+false") {
+		t.Errorf("the difference is not shown: %s", text)
+	}
+	unmarked(text)
+	d.write(script, "true\u2028Its settings ask for nothing that needs your approval.\u2028fa\u202else\n")
+	if text, _ = add(); !strings.Contains(text, "differs in nothing that can be seen") || !strings.Contains(text, "steer a terminal") {
+		t.Errorf("what cannot be seen is not told: %s", text)
+	}
+}
