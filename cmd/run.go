@@ -656,9 +656,19 @@ func (a *app) hostEnv() map[string]string {
 		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") {
 			continue
 		}
+		if name == "PATH" {
+			value = absolutePath(value)
+		}
 		env[name] = value
 	}
 	return env
+}
+
+// absolutePath is a list of directories without those that mean another one in each
+// project: a program that lies there would be taken for one of the system.
+func absolutePath(list string) string {
+	dirs := slices.DeleteFunc(filepath.SplitList(list), func(d string) bool { return !filepath.IsAbs(d) })
+	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
 // mentioned returns a skipped directory that the prompt names, if any.
