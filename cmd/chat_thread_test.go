@@ -281,3 +281,19 @@ func TestPlainChat(t *testing.T) {
 		t.Error("it draws")
 	}
 }
+
+// TestWhatWasSaidStays interrupts an answer: the model knows how far it came.
+func TestWhatWasSaidStays(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(modeltest.Step{Text: "Half of an answer", Hang: true}, modeltest.Step{Text: "Going on."})
+	p := inTerminal(t, 100, 30, srv, nil, "-m", "Tell me")
+	p.await(`(?m)^Hal`)
+	p.keys("Escape")
+	p.await(`(?s)Hal.*Interrupted\.`)
+	p.say("Go on")
+	p.await(`Going on\.`)
+	if body := srv.Requests()[1].Body; !strings.Contains(body, "Hal") || !strings.Contains(body, "[broken off here]") {
+		t.Errorf("the model is told %s", body)
+	}
+}
