@@ -53,7 +53,7 @@ type box struct {
 
 // Info tells what the devbox is.
 func (b *box) Info() sandbox.Info {
-	return sandbox.Info{Provider: "runloop", ID: b.id, Dir: b.dir, Expires: b.expires}
+	return sandbox.Info{Provider: "runloop", ID: b.id, Dir: b.dir, Token: b.token(), Expires: b.expires}
 }
 
 // Close lets go of the devbox.
