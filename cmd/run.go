@@ -616,6 +616,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 	}
 	if spec.ID == "" || cfg.Value("sandbox.setup_script_path").Origin.Layer == config.LayerFlag {
 		b.opts.Setup, b.opts.SetupName = cfg.Sandbox.Setup, filepath.Base(cfg.Sandbox.SetupScript)
+		b.opts.Warm = a.warmStarts(cfg)
 	}
 	if !cfg.Sandbox.SyncWorkspace {
 		return b, nil

@@ -141,6 +141,7 @@ other computers.`,
 			} else if err == nil {
 				fmt.Fprintln(a.streams.Err, "no sandboxes of ours")
 			}
+			a.noteWarm()
 			return err
 		},
 	}
@@ -297,14 +298,15 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 
 // pruneCommand ends what earlier runs left.
 func (a *app) pruneCommand(flags *given) *cobra.Command {
-	var discard, dry bool
+	var discard, dry, warm bool
 	c := &cobra.Command{
 		Use: "prune", Short: "End the sandboxes that earlier runs left", Args: usage(cobra.NoArgs),
 		Long: `Prune ends the machines of runs that are no more: killed, crashed, or cut off. It
 leaves alone what is in use, what was kept on purpose, and, without --discard, what may
 hold work that was not saved. Then it removes saved work past saved.max_age or
 saved.max_bytes that was applied, exported or pulled; with --discard also such that was
-not, which it names otherwise.`,
+not, which it names otherwise. Snapshots that were kept for warm starts go when they are
+older than a week, or all with --warm.`,
 		Example: "  talkops sandbox prune --dry-run\n  talkops sandbox prune",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := a.loadFor(c, flags)
@@ -339,13 +341,18 @@ not, which it names otherwise.`,
 			if err != nil {
 				errs = append(errs, err)
 			}
-			if ended+left+n+len(errs) == 0 {
+			m, err := a.pruneWarm(c.Context(), dry, warm)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if ended+left+n+m+len(errs) == 0 {
 				fmt.Fprintln(a.streams.Err, "nothing was left")
 			}
 			return errors.Join(errs...)
 		},
 	}
 	c.Flags().BoolVar(&discard, "discard", false, "also what holds work that was not saved, and saved work that nobody took")
+	c.Flags().BoolVar(&warm, "warm", false, "also every snapshot that was kept for warm starts")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be ended and removed")
 	return c
 }

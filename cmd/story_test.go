@@ -18,6 +18,7 @@ import (
 	"github.com/talkops-ai/talkops/providers/runloop/runlooptest"
 	"github.com/talkops-ai/talkops/providers/vercel/verceltest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 //	trap [clean]           start a server nobody may call, at $TRAP; check that nobody did
 //	search FILE            start a SearXNG at $SEARCH, host $SEARCHHOST, that answers with a file
 //	signal NAME            send a signal (INT, TERM, KILL) to the background program
+//	[snapshots]            the cloud can keep the state of a machine, and remove it
 //	await OP               wait until that operation, or "model", has been asked for
 func TestStories(t *testing.T) { stories(t, "script", nil) }
 
@@ -59,6 +61,13 @@ func TestClouds(t *testing.T) {
 func stories(t *testing.T, dir string, env map[string]string) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("..", "testdata", dir),
+		Condition: func(cond string) (bool, error) {
+			if cond != "snapshots" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			_, can := sandbox.As[sandbox.SnapshotRemover](builtin().Find(env["CLOUD"]))
+			return can, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			for name, value := range env {
 				e.Setenv(name, value)

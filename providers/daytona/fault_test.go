@@ -12,3 +12,7 @@ import (
 func TestFaults(t *testing.T) {
 	emulate.Matrix(t, emulate.Subject{Provider: daytona.Provider{}, Start: start})
 }
+
+func TestSnapshotsAreRemoved(t *testing.T) {
+	emulate.Snapshots(t, emulate.Subject{Provider: daytona.Provider{}, Start: start}, "snapshot-delete")
+}

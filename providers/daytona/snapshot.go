@@ -3,6 +3,7 @@ package daytona
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -35,14 +36,14 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", m.State, b.api.Show(m.ErrorReason))}
 		}
 		if m.State != "snapshotting" {
-			state, reason, err := b.api.snapshot(ctx, name)
+			item, err := b.api.snapshot(ctx, name)
 			switch {
 			case err != nil:
 				return posix.InOp(op, err)
-			case state == "active":
+			case item.State == "active":
 				return nil
-			case failed(state), state == "removing":
-				return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", state, b.api.Show(reason))}
+			case failed(item.State), item.State == "removing":
+				return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("Daytona reports %s: %s", item.State, b.api.Show(item.Reason))}
 			}
 		}
 		if rest.Sleep(ctx, delay) != nil {
@@ -52,21 +53,46 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 	}
 }
 
-// snapshot returns the state of the snapshot with that name, empty while it is
-// not listed, and the reason if it has failed.
-func (a *api) snapshot(ctx context.Context, name string) (state, reason string, err error) {
+// A kept is a snapshot as Daytona lists it.
+type kept struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Reason string `json:"errorReason"`
+}
+
+// snapshot returns the snapshot with that name; the zero value while it is not
+// listed.
+func (a *api) snapshot(ctx context.Context, name string) (kept, error) {
 	var page struct {
-		Items []struct {
-			Name   string `json:"name"`
-			State  string `json:"state"`
-			Reason string `json:"errorReason"`
-		} `json:"items"`
+		Items []kept `json:"items"`
 	}
-	err = a.JSON(ctx, rest.Request{Op: "find snapshot", Method: "GET", Path: "/snapshots", Query: url.Values{"name": {name}, "limit": {"100"}}}, &page)
+	err := a.JSON(ctx, rest.Request{Op: "find snapshot", Method: "GET", Path: "/snapshots", Query: url.Values{"name": {name}, "limit": {"100"}}}, &page)
 	for _, item := range page.Items {
 		if item.Name == name {
-			return item.State, item.Reason, err
+			return item, err
 		}
 	}
-	return "", "", err
+	return kept{}, err
+}
+
+// RemoveSnapshot removes the snapshot spec.Snapshot.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	item, err := a.snapshot(ctx, spec.Snapshot)
+	if err != nil || item.ID == "" || item.State == "removing" {
+		return posix.InOp(op, err)
+	}
+	err = a.JSON(ctx, rest.Request{Op: op, Method: "DELETE", Path: "/snapshots/" + url.PathEscape(item.ID)}, nil)
+	if rest.Status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
 }

@@ -14,3 +14,7 @@ func TestFaults(t *testing.T) {
 		"*/ws-execute/401 always": "a frame is answered by frames; the upgrade before it checks the key",
 	}})
 }
+
+func TestSnapshotsAreRemoved(t *testing.T) {
+	emulate.Snapshots(t, emulate.Subject{Provider: langsmith.Provider{}, Start: start}, "snapshot-delete")
+}

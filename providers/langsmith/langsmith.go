@@ -36,9 +36,10 @@ var (
 	_ sandbox.Provider = Provider{}
 	_ sandbox.Lister   = Provider{}
 
-	_ sandbox.Sandbox     = (*box)(nil)
-	_ sandbox.Killer      = (*box)(nil)
-	_ sandbox.Snapshotter = (*box)(nil)
+	_ sandbox.Sandbox         = (*box)(nil)
+	_ sandbox.Killer          = (*box)(nil)
+	_ sandbox.Snapshotter     = (*box)(nil)
+	_ sandbox.SnapshotRemover = Provider{}
 )
 
 // Describe says what the provider is and needs.

@@ -191,3 +191,32 @@ func (a *api) built(ctx context.Context, s snapshot, progress func(string)) (sna
 		return s, err
 	}
 }
+
+// RemoveSnapshot removes the snapshot spec.Snapshot.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	for range 100 {
+		// A name may have several, of which one is found at a time.
+		s, err := a.findSnapshot(ctx, spec.Snapshot)
+		if err == nil && s.Status == "deleting" {
+			return nil
+		}
+		if err == nil {
+			err = a.JSON(ctx, rest.Request{Op: op, Method: "DELETE", Path: "/snapshots/" + url.PathEscape(s.ID)}, nil)
+		}
+		switch code := sandbox.CodeOf(err); {
+		case code == sandbox.CodeNotFound:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "LangSmith still has one of that name"}
+}

@@ -21,3 +21,7 @@ func start() (emulate.Service, func(), error) {
 	}
 	return s, s.Close, nil
 }
+
+func TestSnapshotsAreRemoved(t *testing.T) {
+	emulate.Snapshots(t, emulate.Subject{Provider: modal.Provider{}, Start: start}, "ImageDelete")
+}

@@ -38,7 +38,8 @@ var (
 	_ sandbox.Sandbox  = (*box)(nil)
 	_ sandbox.Killer   = (*box)(nil)
 
-	_ sandbox.Snapshotter = (*box)(nil)
+	_ sandbox.Snapshotter     = (*box)(nil)
+	_ sandbox.SnapshotRemover = Provider{}
 
 	_ sandbox.Authenticator = Provider{}
 )

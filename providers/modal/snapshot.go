@@ -66,3 +66,24 @@ func tagged(name string) (string, error) {
 	}
 	return base + ":" + version, nil
 }
+
+// RemoveSnapshot removes the snapshot spec.Snapshot and its name.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	id, err := a.snapshot(ctx, spec.Snapshot)
+	if err == nil {
+		_, err = call(ctx, a, op, a.ImageDelete, &wire.ImageDeleteRequest{ImageId: id}, policy{})
+	}
+	if is(err, codes.NotFound) {
+		return nil
+	}
+	return err
+}

@@ -28,7 +28,8 @@ var (
 	_ sandbox.Sandbox  = (*box)(nil)
 	_ sandbox.Killer   = (*box)(nil)
 
-	_ sandbox.Snapshotter = (*box)(nil)
+	_ sandbox.Snapshotter     = (*box)(nil)
+	_ sandbox.SnapshotRemover = Provider{}
 )
 
 // Describe says what the provider is and needs. Runloop enforces a lifetime or

@@ -2,7 +2,9 @@ package runloop
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
@@ -48,4 +50,33 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 			return rest.Ended(ctx, op)
 		}
 	}
+}
+
+// RemoveSnapshot removes the snapshot spec.Snapshot; of several of one name, all.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	var found []string
+	if strings.HasPrefix(spec.Snapshot, "snp_") {
+		found = append(found, spec.Snapshot)
+	} else {
+		err = each(ctx, a, op, "/v1/devboxes/disk_snapshots", "snapshots", url.Values{}, func(d disk) {
+			if d.Name == spec.Snapshot {
+				found = append(found, d.ID)
+			}
+		})
+	}
+	for _, id := range found {
+		err := a.JSON(ctx, rest.Request{Op: op, Method: "POST", Path: "/v1/devboxes/disk_snapshots/" + url.PathEscape(id) + "/delete", Retry: rest.Always}, nil)
+		if err != nil && rest.Status(err) != http.StatusNotFound {
+			return err
+		}
+	}
+	return err
 }

@@ -12,3 +12,7 @@ import (
 func TestFaults(t *testing.T) {
 	emulate.Matrix(t, emulate.Subject{Provider: vercel.Provider{}, Start: start})
 }
+
+func TestSnapshotsAreRemoved(t *testing.T) {
+	emulate.Snapshots(t, emulate.Subject{Provider: vercel.Provider{}, Start: start}, "snapshot-delete")
+}

@@ -3,6 +3,7 @@ package vercel
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -134,4 +135,37 @@ func (b *box) Extend(ctx context.Context, t time.Time) (time.Time, error) {
 			return time.Time{}, rest.Ended(ctx, op)
 		}
 	}
+}
+
+// RemoveSnapshot removes the snapshot spec.Snapshot: an id, or the name of a
+// sandbox, whose snapshots are all removed.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	var found []string
+	if strings.HasPrefix(spec.Snapshot, "snap_") {
+		found = append(found, spec.Snapshot)
+	} else {
+		query := url.Values{"project": {a.project}, "name": {spec.Snapshot}}
+		err = each(ctx, a, op, "/v2/sandboxes/snapshots", query, func(page answerPage) {
+			for _, k := range page.Snapshots {
+				if k.Status != "deleted" {
+					found = append(found, k.ID)
+				}
+			}
+		})
+	}
+	for _, id := range found {
+		err := a.json(ctx, rest.Request{Op: op, Method: "DELETE", Path: "/v2/sandboxes/snapshots/" + url.PathEscape(id)}, nil)
+		if code := rest.Status(err); err != nil && code != http.StatusNotFound && code != http.StatusGone {
+			return err
+		}
+	}
+	return err
 }

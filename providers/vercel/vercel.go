@@ -32,11 +32,12 @@ var (
 	_ sandbox.Lister        = Provider{}
 	_ sandbox.Authenticator = Provider{}
 
-	_ sandbox.Sandbox     = (*box)(nil)
-	_ sandbox.Killer      = (*box)(nil)
-	_ sandbox.Extender    = (*box)(nil)
-	_ sandbox.Snapshotter = (*box)(nil)
-	_ sandbox.Unpacker    = (*box)(nil)
+	_ sandbox.Sandbox         = (*box)(nil)
+	_ sandbox.Killer          = (*box)(nil)
+	_ sandbox.Extender        = (*box)(nil)
+	_ sandbox.Snapshotter     = (*box)(nil)
+	_ sandbox.SnapshotRemover = Provider{}
+	_ sandbox.Unpacker        = (*box)(nil)
 )
 
 // Describe says what the provider is and needs.

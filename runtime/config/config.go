@@ -5,7 +5,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,14 +134,14 @@ type Files struct{ User, Project string }
 
 // Sandbox holds the settings of sandboxes.
 type Sandbox struct {
-	Provider, ID, Snapshot, Image string
-	SetupScript                   string // its path; empty: none
-	Export                        string // "ask", "patch", "patch:FILE", "branch:NAME", "apply", "none"
-	Setup                         []byte // its content, which is what runs
-	SyncWorkspace, Keep, Require  bool
-	CreateTimeout, SetupTimeout   time.Duration
-	MaxLifetime, IdleTimeout      time.Duration
-	Env                           []string
+	Provider, ID, Snapshot, Image      string
+	SetupScript                        string // its path; empty: none
+	Export                             string // "ask", "patch", "patch:FILE", "branch:NAME", "apply", "none"
+	Setup                              []byte // its content, which is what runs
+	SyncWorkspace, Keep, Require, Warm bool
+	CreateTimeout, SetupTimeout        time.Duration
+	MaxLifetime, IdleTimeout           time.Duration
+	Env                                []string
 }
 
 // Sync says what is uploaded.
@@ -439,6 +438,8 @@ func effect(key, value string) string {
 		return fmt.Sprintf("run %s in the sandbox", value)
 	case "sandbox.env":
 		return fmt.Sprintf("pass %s to the sandbox", value)
+	case "sandbox.warm":
+		return "keep what the setup script made as a snapshot at the vendor"
 	case "sandbox.sync_workspace":
 		return "upload the project"
 	case "sync.include":
@@ -483,26 +484,6 @@ var providerKeys = []string{"backend", "working_dir", "options", "sha256"}
 // grantKeys are those that say what a module may touch: the user's own.
 var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb", "limits"}
 
-// later are settings of features that are still to come: they mean nothing, and
-// are no misspelling. "*" is any name; a table stands for all in it.
-var later = []string{
-	"sandboxes.warm",
-}
-
-// laterFeature returns which of those a key belongs to, or "".
-func laterFeature(parts []string) string {
-	for _, pattern := range later {
-		want := strings.Split(pattern, ".")
-		if len(parts) < len(want) {
-			continue
-		}
-		if slices.EqualFunc(want, parts[:len(want)], func(w, p string) bool { return w == "*" || w == p }) {
-			return strings.Join(parts[:len(want)], ".")
-		}
-	}
-	return ""
-}
-
 // checkKeys reports keys that mean nothing: an error where a misspelling could
 // weaken isolation, else a warning.
 func (c *Config) checkKeys(f *file, strict bool) error {
@@ -523,12 +504,6 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 		paths = append(paths, p)
 	}
 	sort.Strings(paths)
-	coming := map[string]int{} // settings of features to come, with their first line
-	defer func() {
-		for _, feature := range slices.Sorted(maps.Keys(coming)) {
-			c.warnf("%s:%d: %s is not there yet; it has no effect", f.path, coming[feature], feature)
-		}
-	}()
 	for _, p := range paths {
 		parts := strings.Split(p, ".")
 		switch {
@@ -560,12 +535,6 @@ func (c *Config) checkKeys(f *file, strict bool) error {
 			if len(parts) == 3 || len(parts) == 4 && (parts[3] == "base_url" || parts[3] == "api_key_env") {
 				continue
 			}
-		}
-		if feature := laterFeature(parts); feature != "" {
-			if at, seen := coming[feature]; !seen || f.lines[p] < at {
-				coming[feature] = f.lines[p]
-			}
-			continue
 		}
 		text := fmt.Sprintf("%s: unknown key %s", f.at(p), clip(p))
 		if near := nearest(p, words); near != "" {

@@ -176,6 +176,7 @@ func (c *Config) fill(src Sources) error {
 	s.ID, s.Snapshot, s.Image = c.text("sandbox.id"), c.text("sandbox.snapshot_name"), c.text("sandbox.image")
 	s.Export = c.text("sandbox.export")
 	s.SyncWorkspace, s.Keep, s.Require = c.truth("sandbox.sync_workspace"), c.truth("sandbox.keep"), c.truth("sandbox.require")
+	s.Warm = c.truth("sandbox.warm")
 	s.CreateTimeout, s.SetupTimeout = c.span("sandbox.create_timeout"), c.span("sandbox.setup_timeout")
 	s.MaxLifetime, s.IdleTimeout = c.span("sandbox.max_lifetime"), c.span("sandbox.idle_timeout")
 	s.Env = c.words("sandbox.env")

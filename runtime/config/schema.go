@@ -34,14 +34,6 @@ func Schema(providers []string) map[string]any {
 			"name": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}, "mode": map[string]any{"enum": []string{"ro", "rw"}},
 		}},
 	}
-	for _, p := range later {
-		at := root
-		parts := strings.Split(strings.ReplaceAll(p, "*", "<name>"), ".")
-		for _, part := range parts[:len(parts)-1] {
-			at = child(at, part)
-		}
-		at["properties"].(map[string]any)[parts[len(parts)-1]] = map[string]any{"description": "Not there yet: it has no effect."}
-	}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "talkops configuration"
 	return root

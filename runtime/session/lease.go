@@ -38,29 +38,31 @@ func (l Leases) file(run string) string { return filepath.Join(l.Dir, run+".json
 
 // Put writes a lease, whole or not at all.
 func (l Leases) Put(lease Lease) error {
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return err
-	}
 	data, err := json.MarshalIndent(lease, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(l.Dir, ".lease-*")
+	return replaceFile(l.file(lease.Run), append(data, '\n'))
+}
+
+// replaceFile writes a file of ours, whole or not at all.
+func replaceFile(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".part-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(data, '\n'))
+	_, err = tmp.Write(data)
 	if err == nil {
 		err = tmp.Sync()
 	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), l.file(lease.Run))
+	return os.Rename(tmp.Name(), name)
 }
 
 // Remove forgets a lease; one that is gone is no error.

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -12,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +34,7 @@ type Options struct {
 	Setup     []byte          // script that runs after the upload; empty: none
 	SetupName string          // what it is called
 	Keep      bool            // leave a fresh machine running
+	Warm      *Warm           // keep the state after the setup for later starts; nil: no
 
 	CreateTimeout time.Duration
 	SetupTimeout  time.Duration
@@ -57,6 +56,7 @@ type Session struct {
 	opts     Options
 	spec     sandbox.Spec
 	lease    Lease
+	key      string // what the state after the setup is kept by; empty: it is not
 	home     *workspace.Home
 	changed  chan struct{} // told of every call that may have changed files
 	watching chan struct{} // closed when nobody brings changes home on the side any more
@@ -96,11 +96,35 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 		return s, nil
 	}
 
+	kept, err := s.warmth(d)
+	if err != nil {
+		return nil, &StartError{Step: "start", Name: d.Title, Err: err}
+	}
+	if kept != nil {
+		if warm, err := s.startWarm(ctx, *kept); err != nil {
+			return nil, err
+		} else if warm {
+			return s, nil
+		}
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes the machine or attaches to it. If it fails, a machine it began is ended
+// before it returns.
+func (s *Session) open(ctx context.Context) error {
+	opts, d := s.opts, s.opts.Provider.Describe()
 	step := "attach to"
 	if s.Fresh {
 		step = "start"
 		if err := s.begin(d); err != nil {
-			return nil, &StartError{Step: step, Name: d.Title, Err: err}
+			return &StartError{Step: step, Name: d.Title, Err: err}
 		}
 	}
 	s.spec.Progress = func(text string) { opts.Note("%s: %s", d.Title, text) }
@@ -113,7 +137,7 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 	cancel()
 	if err != nil {
 		s.afterFailedOpen(err)
-		return nil, &StartError{Step: step, Name: d.Title, Err: err}
+		return &StartError{Step: step, Name: d.Title, Err: err}
 	}
 	s.Sandbox = sb
 	info := sb.Info()
@@ -123,7 +147,7 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 			s.lease.Expires = info.Expires
 		}
 		if err := opts.Leases.Put(s.lease); err != nil {
-			return nil, s.fail(ctx, step, fmt.Errorf("keep a record of the machine: %w", err))
+			return s.fail(ctx, step, fmt.Errorf("keep a record of the machine: %w", err))
 		}
 	}
 	opts.Note("%s %s is ready after %s, working in %s", d.Title, info.ID, time.Since(began).Round(100*time.Millisecond), info.Dir)
@@ -133,10 +157,7 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 	if !s.Fresh && !info.Expires.IsZero() && time.Until(info.Expires) < time.Hour {
 		opts.Note("this sandbox ends in %s", time.Until(info.Expires).Round(time.Minute))
 	}
-	if err := s.prepare(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return nil
 }
 
 func (s *Session) wantedDir(d sandbox.Description) string {
@@ -215,22 +236,32 @@ func (s *Session) problem(format string, args ...any) {
 // prepare uploads the project and runs the setup script.
 func (s *Session) prepare(ctx context.Context) error {
 	dir := s.Sandbox.Info().Dir
-	s.Dir = dir
 	if s.opts.Plan != nil {
 		if err := s.upload(ctx, dir); err != nil {
 			return s.fail(ctx, "upload to", err)
 		}
+	}
+	if len(s.opts.Setup) > 0 {
+		if err := s.setup(ctx, dir); err != nil {
+			return err
+		}
+		if err := s.keepWarm(ctx, dir); err != nil {
+			return s.fail(ctx, "set up", err)
+		}
+	}
+	return s.begun(ctx, dir)
+}
+
+// begun notes what the work begins with.
+func (s *Session) begun(ctx context.Context, dir string) error {
+	s.Dir = dir
+	if s.opts.Plan != nil {
 		s.Dir = workspace.Below(dir, s.opts.Start)
 	}
 	if s.Dir != dir {
 		// The start directory may hold nothing that was sent.
 		if exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"mkdir", "-p", "--", s.Dir}}); err != nil || exit != 0 {
 			return s.fail(ctx, "upload to", unable("make "+s.Dir, exit, err))
-		}
-	}
-	if len(s.opts.Setup) > 0 {
-		if err := s.setup(ctx, dir); err != nil {
-			return err
 		}
 	}
 	l, err := workspace.List(ctx, s.Sandbox, dir, s.opts.Plan, nil)
@@ -275,6 +306,11 @@ func (s *Session) upload(ctx context.Context, dir string) error {
 			s.opts.Note("%q differs in the sandbox and was left alone", name)
 		}
 	}
+	return s.send(ctx, dir, keep)
+}
+
+// send uploads what keep does not leave alone.
+func (s *Session) send(ctx context.Context, dir string, keep func(string) bool) error {
 	began, said := time.Now(), time.Now()
 	progress := func(files int, bytes int64) {
 		if time.Since(said) > 3*time.Second {
@@ -293,59 +329,6 @@ func (s *Session) upload(ctx context.Context, dir string) error {
 		}
 		s.opts.Note("%s", line)
 	}
-	return nil
-}
-
-// unable says why a command of the session's own failed.
-func unable(what string, exit int, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return fmt.Errorf("%s: the command ended with %d", what, exit)
-}
-
-// setup runs the script as a file of the sandbox, byte for byte as it is here.
-func (s *Session) setup(ctx context.Context, dir string) error {
-	script := s.opts.Setup
-	var out strings.Builder
-	exit, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", `umask 077; mktemp -d "${TMPDIR:-/tmp}/talkops-setup-XXXXXX"`}, Stdout: &out})
-	tmp := strings.TrimSuffix(out.String(), "\n")
-	if err != nil || exit != 0 || !path.IsAbs(tmp) {
-		return s.fail(ctx, "set up", unable("make a temporary directory", exit, err))
-	}
-	name := path.Join(tmp, "setup")
-	if err := s.Sandbox.WriteFile(ctx, name, bytes.NewReader(script), 0o700); err != nil {
-		return s.fail(ctx, "set up", err)
-	}
-	args := []string{"/bin/sh", name}
-	if bytes.HasPrefix(script, []byte("#!")) {
-		args = []string{name}
-	}
-	s.opts.Note("running setup script %s", s.opts.SetupName)
-	began := time.Now()
-	setupCtx, cancel := ctx, context.CancelFunc(func() {})
-	if s.opts.SetupTimeout > 0 {
-		setupCtx, cancel = context.WithTimeout(ctx, s.opts.SetupTimeout)
-	}
-	defer cancel()
-	last := &lines{}
-	w := io.MultiWriter(last, s.opts.Output)
-	exit, err = s.Sandbox.Exec(setupCtx, sandbox.Cmd{Args: args, Dir: dir, Stdout: w, Stderr: w})
-	switch {
-	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("the setup script did not end within %s", s.opts.SetupTimeout)
-	case err == nil && exit != 0:
-		err = fmt.Errorf("the setup script ended with %d", exit)
-	}
-	if err != nil {
-		err := s.fail(ctx, "set up", err)
-		if e, ok := errors.AsType[*StartError](err); ok {
-			e.Last = last.list()
-		}
-		return err
-	}
-	s.opts.Note("setup script done in %s", time.Since(began).Round(100*time.Millisecond))
-	s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"rm", "-rf", "--", tmp}})
 	return nil
 }
 
@@ -548,33 +531,4 @@ func (s *Session) bringHome() error {
 	}
 	s.opts.Note("changed in the sandbox (%s), saved in %s", s.home, s.home.Dir)
 	return nil
-}
-
-// lines keeps the last lines written to it, by both streams of a command at once.
-type lines struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	const most = 4096
-	l.buf = append(l.buf, p...)
-	if len(l.buf) > most {
-		l.buf = append(l.buf[:0], l.buf[len(l.buf)-most:]...)
-	}
-	return len(p), nil
-}
-
-func (l *lines) list() []string {
-	text := strings.TrimRight(string(l.buf), "\n")
-	if text == "" {
-		return nil
-	}
-	list := strings.Split(text, "\n")
-	if len(list) > 20 {
-		list = list[len(list)-20:]
-	}
-	return list
 }

@@ -36,6 +36,13 @@ type Snapshotter interface {
 	Snapshot(ctx context.Context, name string) error
 }
 
+// A SnapshotRemover is a Provider that can remove what a Snapshotter kept.
+type SnapshotRemover interface {
+	// RemoveSnapshot removes the snapshot spec.Snapshot; of several of one name,
+	// all. Removing what is gone succeeds.
+	RemoveSnapshot(ctx context.Context, spec Spec) error
+}
+
 // An Unpacker is a Sandbox that takes a whole tree at once.
 type Unpacker interface {
 	// Unpack extracts the uncompressed tar stream r below the absolute directory
@@ -96,6 +103,14 @@ func Snapshot(ctx context.Context, sb Sandbox, name string) error {
 		return s.Snapshot(ctx, name)
 	}
 	return unsupported(sb.Info().Provider, "take snapshots")
+}
+
+// RemoveSnapshot removes the snapshot spec.Snapshot of p, or returns ErrUnsupported.
+func RemoveSnapshot(ctx context.Context, p Provider, spec Spec) error {
+	if r, ok := As[SnapshotRemover](p); ok {
+		return r.RemoveSnapshot(ctx, spec)
+	}
+	return unsupported(p.Describe().Name, "remove snapshots")
 }
 
 // Kill ends the command with that ID and all it started, or returns ErrUnsupported.

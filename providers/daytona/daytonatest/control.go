@@ -39,6 +39,7 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "stop", "POST /api/sandbox/{id}/stop", s.one(s.stop))
 	s.handle(mux, "snapshot", "POST /api/sandbox/{id}/snapshot", s.one(s.snapshot))
 	s.handle(mux, "snapshots", "GET /api/snapshots", s.snapshots)
+	s.handle(mux, "snapshot-delete", "DELETE /api/snapshots/{kid}", s.deleteSnapshot)
 	s.handle(mux, "labels", "PUT /api/sandbox/{id}/labels", s.one(s.setLabels))
 	s.handle(mux, "last-activity", "POST /api/sandbox/{id}/last-activity", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 201, nil) }))
 	s.handle(mux, "toolbox-proxy-url", "GET /api/sandbox/{id}/toolbox-proxy-url", s.one(func(w http.ResponseWriter, r *http.Request, b *box) {
@@ -322,6 +323,20 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	reply(w, 200, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
+}
+
+func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := strings.TrimPrefix(r.PathValue("kid"), "id-")
+	m := s.kept[name]
+	if m == nil {
+		refuse(w, r, 404, "NOT_FOUND", "Snapshot with ID "+r.PathValue("kid")+" not found")
+		return
+	}
+	delete(s.kept, name)
+	m.Close()
+	w.WriteHeader(200)
 }
 
 func copyHome(from, to *machine.Machine) error {
