@@ -146,7 +146,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	}
 	p.Context.Workspace = real(cfg.Root)
 	p.Context.Home, _ = a.env("HOME")
-	p.Context.Own, p.Context.Real, p.Context.GitRuns = a.home, real, gitRuns
+	p.Context.Own, p.Context.Real, p.Context.GitRuns, p.Context.Composes = a.home, real, gitRuns, composes
 	root := p.Context.Workspace
 	p.Context.LinksOut = sync.OnceValue(func() bool { return linksOut(root) })
 	p.Context.Dashed = sync.OnceValue(func() bool { return dashed(root) })

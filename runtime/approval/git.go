@@ -175,6 +175,9 @@ func (c *command) git(args []word) {
 			c.find(T3, "the repository's configuration may run programs")
 			return
 		}
+		if shortened(rest, []string{"--pathspec-from-file"}) {
+			c.find(T1s, "may show what is in a file") // as the name of a file that there is not
+		}
 		c.find(T2, "changes the index")
 	case "clean":
 		if all != nil && o.has("-n", "--dry-run") && o.only("-n", "--dry-run", "-d", "-x", "-X", "-f") {
@@ -241,7 +244,10 @@ func (c *command) gitRuns() bool {
 	if c.GitRuns == nil || c.Place.Disposable {
 		return false
 	}
-	return c.dirs == nil || slices.ContainsFunc(c.dirs, c.GitRuns)
+	return c.dirs == nil || slices.ContainsFunc(c.dirs, func(d string) bool {
+		// What a command before it puts there is not there to be looked at.
+		return c.filled[d] || c.GitRuns(d)
+	})
 }
 
 // flaggedShort reports whether an option of one letter is among args, alone or

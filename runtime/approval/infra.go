@@ -62,6 +62,23 @@ func flagged(args []word, names ...string) bool {
 	})
 }
 
+// valuesOf are the values of an option with one dash or two, joined or not.
+func valuesOf(args []word, name string) []word {
+	var all []word
+	for i, w := range args {
+		n, value, joined := strings.Cut(strings.Replace(w.text, "--", "-", 1), "=")
+		switch {
+		case n != name:
+		case joined:
+			w.text = value
+			all = append(all, w)
+		case i+1 < len(args):
+			all = append(all, args[i+1])
+		}
+	}
+	return all
+}
+
 // infrastructure judges the tools that act on what is shared.
 func (c *command) infrastructure(name string, args []word) {
 	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help"}, args[0].text) {
@@ -245,6 +262,9 @@ func (c *command) terraform(args []word, grunt bool) {
 		}
 		c.find(T2, "formats files")
 	case "output":
+		for _, w := range valuesOf(args, "-state") {
+			c.read(w)
+		}
 		if flagged(args, "-json", "-raw", "--json", "--raw") || sub != "" { // one that is named is shown in any case
 			c.find(T1s, "shows secrets of the state", store)
 			return
@@ -253,6 +273,9 @@ func (c *command) terraform(args []word, grunt bool) {
 	case "state":
 		switch sub {
 		case "list":
+			for _, w := range valuesOf(args, "-state") {
+				c.read(w)
+			}
 			c.find(T1, "reads the state")
 		case "pull":
 			c.find(T1s, "shows secrets of the state", store)
@@ -471,6 +494,9 @@ func (c *command) helm(args []word) {
 	verb, sub := at(words, 0), at(words, 1)
 	switch verb {
 	case "", "version", "env", "lint", "completion":
+		if verb == "env" {
+			c.find(T1s, "shows the environment")
+		}
 		if verb == "lint" {
 			c.followed()
 		}
@@ -516,6 +542,9 @@ func (c *command) aws(args []word) {
 	if flagged(args, "--endpoint-url", "--no-verify-ssl", "--ca-bundle") || shortened(args, []string{"--endpoint-url", "--no-verify-ssl", "--ca-bundle"}, "--no") {
 		c.find(T4, "talks to another service than AWS")
 		return
+	}
+	if shortened(args, []string{"--debug"}) {
+		c.find(T1s, "shows what is sent, and with it the login", store)
 	}
 	service, verb := at(words, 0), at(words, 1)
 	key := service + " " + verb
@@ -566,6 +595,9 @@ func (c *command) gcloud(args []word) {
 		return
 	}
 	all := " " + strings.Join(words, " ") + " "
+	if shortened(args, []string{"--log-http"}) {
+		c.find(T1s, "shows what is sent, and with it the login", store)
+	}
 	switch {
 	case flagged(args, "--impersonate-service-account", "--flags-file", "--access-token-file"):
 		c.find(T4, "acts as somebody else")
@@ -663,7 +695,10 @@ func (c *command) docker(name string, args []word) {
 		c.find(T4, "publishes, or acts on other machines")
 	case (verb == "manifest" || verb == "buildx") && sub == "inspect", verb == "search":
 		c.find(T3n, "reads a registry")
-	case verb == "compose" && flagged(args, "-f", "--file", "--env-file"):
+	case verb == "secret" && flagged(args, "--showsecret"):
+		c.secrets = true
+		c.find(T1s, "shows secrets")
+	case verb == "compose" && flagged(args, "-f", "--file", "--env-file", "--project-directory"), verb == "compose" && sub != "ls" && sub != "version" && c.composes():
 		c.find(T3, "loads configuration that may fetch and run more")
 	case slices.Contains([]string{"image", "container", "network", "volume", "system", "buildx", "manifest", "builder", "compose", "context", "plugin", "config", "secret", "service", "stack", "node", "swarm", "machine"}, verb):
 		switch {
@@ -686,10 +721,25 @@ func (c *command) docker(name string, args []word) {
 	}
 }
 
+// composes reports whether the files of docker compose here may name others that lie
+// on another machine: their addresses may hold what is in the environment.
+func (c *command) composes() bool {
+	if c.Composes == nil || c.Place.Disposable {
+		return false
+	}
+	return c.dirs == nil || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Composes(d) })
+}
+
 func (c *command) forge(name string, args []word) {
 	words, ok := positional(args, "-R", "--repo", "-L", "--limit", "-s", "--state", "-q", "--jq", "--json", "-t", "--template", "-X", "--method", "-H", "--header", "-f", "--raw-field", "-F", "--field", "--input", "-b", "--body", "-l", "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "--hostname", "-w", "--workflow", "-B", "--base")
 	verb := at(words, 1)
 	o := split(args, "-X", "--method", "-f", "-F", "--raw-field", "--field", "--input", "-H", "--header", "-R", "--repo", "-q", "--jq", "-t", "--template", "-L", "--limit")
+	for _, w := range o.values("-q", "--jq") {
+		if !w.static || jqMore.MatchString(w.text) {
+			c.secrets = true
+			c.find(T1s, "shows the environment")
+		}
+	}
 	switch {
 	case !ok:
 		c.find(TX, "does not say what it does")

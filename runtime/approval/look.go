@@ -301,8 +301,19 @@ func (c *command) sed(args []word) {
 	for _, w := range args {
 		// The copy of the file that "-i" takes has a name made of what is joined to it.
 		name, value, _ := strings.Cut(w.text, "i")
-		if w.static && (strings.HasPrefix(w.text, "--in-") || len(name) > 0 && name[0] == '-' && strings.Trim(name[1:], "nrEszu") == "") && strings.ContainsAny(value, "/*") {
+		long, is := strings.CutPrefix(w.text, "--in-")
+		if is {
+			_, value, _ = strings.Cut(long, "=")
+		}
+		if !w.static || !is && (name == "" || name[0] != '-' || strings.Trim(name[1:], "nrEszu") != "") || value == "" {
+			continue
+		}
+		if strings.ContainsAny(value, "/*") {
 			c.find(T3, "keeps a copy in a file of another name", machine)
+			continue
+		}
+		for _, f := range files {
+			c.kept(f, []word{literal(value)})
 		}
 	}
 	edits := false

@@ -144,6 +144,9 @@ func (c *command) written(w word) {
 		return
 	}
 	for _, name := range at {
+		if slices.Contains([]string{"head", "config", "commondir", "gitdir"}, strings.ToLower(path.Base(name))) {
+			c.fill([]string{path.Dir(name)}) // of which git makes a repository
+		}
 		switch {
 		case slices.Contains(harmless, name), strings.HasPrefix(name, "/dev/fd/"):
 		case strings.HasPrefix(name, "/dev/tcp/"), strings.HasPrefix(name, "/dev/udp/"):
@@ -164,6 +167,15 @@ func (c *command) written(w word) {
 			c.find(T3, "makes a file whose name programs take for an option")
 		default:
 			c.find(T2, "changes the workspace")
+		}
+	}
+}
+
+// fill notes that directories were filled with what is not known by name.
+func (c *command) fill(dirs []string) {
+	for _, d := range dirs {
+		if c.filled != nil {
+			c.filled[d] = true
 		}
 	}
 }
@@ -316,7 +328,7 @@ func Secret(home, name string) bool {
 	if lower == "/etc/shadow" || lower == "/etc/gshadow" || strings.HasPrefix(lower, "/etc/ssl/private/") || strings.HasPrefix(lower, "/var/run/secrets/") || strings.HasPrefix(lower, "/run/secrets/") {
 		return true
 	}
-	for _, dir := range []string{"/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.azure/"} {
+	for _, dir := range []string{"/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.azure/", "/.docker/", "/.config/gcloud/"} {
 		if strings.Contains(lower, dir) {
 			return true
 		}
@@ -324,7 +336,7 @@ func Secret(home, name string) bool {
 	base := path.Base(lower)
 	switch base {
 	case ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "kubeconfig",
-		"application_default_credentials.json", "service-account.json", ".vault_pass", ".env", ".pgpass":
+		"application_default_credentials.json", "service-account.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json", ".vault_pass", ".env", ".pgpass":
 		return true
 	}
 	switch {

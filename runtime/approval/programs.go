@@ -25,6 +25,7 @@ func (c *command) call(x *syntax.CallExpr) {
 	}
 	var words []word
 	variable := false
+	c.compares = slices.Contains([]string{"test", "[", "[["}, x.Args[0].Lit())
 	for i, w := range x.Args {
 		if i == 0 {
 			syntax.Walk(w, func(n syntax.Node) bool {
@@ -35,6 +36,7 @@ func (c *command) call(x *syntax.CallExpr) {
 		}
 		words = append(words, c.resolve(w)...)
 	}
+	c.compares = false
 	c.part = show(x)
 	if variable && len(words) > 0 {
 		words[0].static = false
@@ -365,7 +367,11 @@ func (c *command) program(name string, args []word) {
 		if (name == "mapfile" || name == "readarray") && split(args, "-d", "-n", "-O", "-s", "-u", "-c").has("-C") {
 			c.find(TX, "runs text as a command")
 		}
-		for _, w := range split(args, "-d", "-n", "-N", "-p", "-t", "-u", "-i", "-O", "-s", "-c", "-C").operands {
+		valued := []string{"-d", "-n", "-N", "-p", "-t", "-u", "-i"}
+		if name == "mapfile" || name == "readarray" {
+			valued = []string{"-d", "-n", "-O", "-s", "-u", "-c", "-C"}
+		}
+		for _, w := range split(args, valued...).operands {
 			c.variableOf(w)
 			if name == "unset" {
 				delete(c.funcs, w.text)
@@ -936,6 +942,12 @@ func (c *command) xargs(args []word) {
 	for _, w := range o.values("-a", "--arg-file") {
 		c.read(w)
 	}
+	if !o.only(append(valued, "-0", "-r", "-t", "-p", "-x", "-o", "-i", "-l", "-e", "-J", "-R", "-S", "-h", "--null", "--replace", "--max-lines", "--interactive", "--no-run-if-empty", "--verbose", "--show-limits", "--exit", "--open-tty", "--eof", "--help", "--version")...) {
+		c.find(T3, "has an option that may do more than look")
+	}
+	for _, w := range o.values("--process-slot-var") {
+		c.variableOf(w) // the program is looked for with it set
+	}
 	if len(rest) == 0 {
 		c.find(T0, "looks")
 		return
@@ -1096,8 +1108,14 @@ func (c *command) copy(name string, args []word) {
 	}
 	for _, w := range to {
 		c.written(w)
+		c.kept(w, o.values("-S", "--suffix"))
+	}
+	tree := name == "mv" || o.has("-r", "-R", "-a", "--recursive", "--archive", "-T", "--no-target-directory")
+	if o.has("-T", "--no-target-directory") && len(from) > 0 {
+		from[0].text += "/." // what is in it
 	}
 	for _, w := range from {
+		c.placed(w, to, tree)
 		switch name {
 		case "mv":
 			at, known := c.places(w)
@@ -1139,6 +1157,50 @@ func (c *command) copy(name string, args []word) {
 		}
 	}
 	c.find(T2, "changes the workspace")
+}
+
+// placed judges what a file becomes that is copied or moved to a directory, where it
+// keeps its name; of a directory that is copied whole the names in it are not known.
+func (c *command) placed(from word, to []word, tree bool) {
+	for _, dir := range to {
+		at, known := c.places(dir)
+		if !known {
+			continue
+		}
+		if tree {
+			c.fill(at)
+		}
+		base := from.text[strings.LastIndexByte(strings.TrimRight(from.text, "/"), '/')+1:]
+		base = strings.TrimRight(base, "/")
+		if base == "" {
+			continue
+		}
+		switch {
+		case !from.static:
+		case base == "." || base == "..":
+			if tree && slices.ContainsFunc(at, func(p string) bool { return p == path.Clean(c.Workspace) }) {
+				c.find(T3, "may write files that run programs later")
+			}
+		case from.glob:
+			if base[0] == '.' || base[0] == '[' || base[0] == '?' {
+				c.find(T3, "may write files that run programs later")
+			}
+		case slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p+"/"+base) }):
+			c.find(T3, "writes a file that runs programs later")
+		}
+	}
+}
+
+// kept judges the copies that are kept of a file, whose names have something added.
+func (c *command) kept(w word, suffixes []word) {
+	for _, s := range suffixes {
+		if !s.static || strings.Contains(s.text, "/") {
+			c.find(T3, "keeps a copy in a file of another name", machine)
+			continue
+		}
+		w.text += s.text
+		c.written(w)
+	}
 }
 
 func (c *command) disk(name string, args []word) {
@@ -1472,6 +1534,10 @@ func (c *command) rsync(args []word) {
 		to := o.operands[len(o.operands)-1]
 		for _, w := range o.operands[:len(o.operands)-1] {
 			c.read(w)
+			if strings.HasSuffix(w.text, "/") {
+				w.text += "." // what is in it
+			}
+			c.placed(w, []word{to}, true)
 		}
 		if o.has("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--remove-source-files") {
 			c.destroyed(to, true)

@@ -24,6 +24,10 @@ type Context struct {
 	// run; nil is never.
 	GitRuns func(dir string) bool
 
+	// Composes reports whether the files of docker compose for a directory may fetch
+	// others; nil is never.
+	Composes func(dir string) bool
+
 	// LinksOut reports whether a link in the workspace leads out of it, where the
 	// machine is this computer; nil is never.
 	LinksOut func() bool
@@ -78,7 +82,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -120,6 +124,8 @@ type command struct {
 	patterns map[string]bool // variables that hold the names that a pattern stands for
 	direct   bool            // a simple command as it stands, not one that a program starts
 	moves    bool            // a function may change the directory
+	compares bool            // values are compared, not shown
+	filled   map[string]bool // directories into which trees were put
 	sets     map[string]bool // variables that functions may change; "" is all
 
 	found *[]Finding
@@ -289,7 +295,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 		if _, test := x.(*syntax.TestClause); !test {
 			c.workedOut(x.(syntax.Node))
 		}
+		c.compares = true
 		c.nested(x.(syntax.Node))
+		c.compares = false
 		c.find(T0, "looks")
 	default:
 		c.part = "a command"
@@ -525,6 +533,9 @@ func (c *command) redirect(r *syntax.Redirect) {
 		return
 	}
 	c.part = r.Op.String() + " " + show(r.Word)
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		c.variableOf(literal(strings.Trim(r.N.Value, "{}"))) // it holds the number from now on
+	}
 	for _, w := range c.resolve(r.Word) {
 		switch r.Op {
 		case syntax.RdrIn:
@@ -829,7 +840,9 @@ func (c *command) names(s *syntax.Stmt) bool {
 	for _, a := range call.Args {
 		words = append(words, quiet.resolve(a)...)
 	}
-	if slices.ContainsFunc(words, func(w word) bool { return !w.static || c.outside(w) || Secret(c.Home, "/"+w.text) }) {
+	if slices.ContainsFunc(words, func(w word) bool {
+		return !w.static || c.outside(w) || Secret(c.Home, "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)
+	}) {
 		return false
 	}
 	args := words[1:]
@@ -880,6 +893,7 @@ func (c *command) nested(n syntax.Node) {
 			if x.Excl && x.Names == 0 && x.Param != nil && c.taken[x.Param.Value] {
 				c.find(TX, "takes text that is not known for the name of a variable, which may run it")
 			}
+			c.shown(x)
 			if x.Index != nil {
 				c.workedOut(x.Index)
 			}
@@ -907,6 +921,49 @@ func (c *command) nested(n syntax.Node) {
 		return true
 	})
 	c.part, c.plain = part, plain
+}
+
+// shown judges the value of a variable that a command is given: the user's logins
+// are in variables of the environment.
+func (c *command) shown(x *syntax.ParamExp) {
+	if c.compares || x.Param == nil || x.Length || x.IsSet || x.Names != 0 || x.Exp != nil && (x.Exp.Op == syntax.AlternateUnset || x.Exp.Op == syntax.AlternateUnsetOrNull) {
+		return
+	}
+	name := x.Param.Value
+	if x.Excl {
+		if x.Index != nil {
+			return // the subscripts
+		}
+		known := false
+		if name, known = c.vars[name]; !known {
+			c.find(T1s, "shows a variable whose name is not known")
+			return
+		}
+	}
+	_, set := c.vars[name]
+	_, taken := c.taken[name]
+	if !set && !taken && secretVariable(name) {
+		c.find(T1s, "shows the value of "+name)
+	}
+}
+
+// secretVariable reports whether a variable of the environment holds a credential by
+// its name.
+func secretVariable(name string) bool {
+	if name != strings.ToUpper(name) {
+		return false
+	}
+	for _, end := range []string{"_NAME", "_ID", "_FILE", "_PATH", "_DIR", "_URL", "_ARN", "_TYPE", "_SOCK", "_USERNAME", "_LENGTH"} {
+		if strings.HasSuffix(name, end) {
+			return name == "DATABASE_URL"
+		}
+	}
+	for _, part := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "_KEY_", "_PAT_"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return slices.ContainsFunc([]string{"_KEY", "_PAT", "_PWD", "_DSN", "_PASS", "_AUTH"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // words judges the commands in words whose text does not matter.
