@@ -1,0 +1,231 @@
+// Package e2btest is E2B in one process: its API and the daemon of every sandbox
+// over HTTP, told apart by their paths, with a private directory and real
+// processes for each sandbox. Sandboxes report their true directories, so commands
+// and file calls agree.
+package e2btest
+
+import (
+	"cmp"
+	"encoding/json"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
+	"github.com/talkops-ai/talkops/sdk/machine"
+)
+
+// A Config sets up a Server. The zero value is useful.
+type Config struct {
+	Key string           // the API key that is accepted; empty is "e2b_" and 40 hexadecimal digits
+	Now func() time.Time // the clock of lifetimes; nil is time.Now
+}
+
+// A Server is the emulated service. It is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	listener net.Listener
+	http     *http.Server
+	emulate.Log
+
+	mu     sync.Mutex
+	boxes  []*box
+	kept   []*kept
+	behave Behaviour
+	last   int
+}
+
+// A Behaviour is what is wrong with the whole service, or how it differs. The zero
+// value is health.
+type Behaviour struct {
+	Version     string // of the daemon in new sandboxes; empty is "0.6.13"
+	NoV2        bool   // the calls below /v2 answer 405, as with older servers
+	NoToken     bool   // answers have no access token
+	MostHours   int    // how long a sandbox may be asked to live; 0 is 24
+	IgnoreRange bool   // downloads answer 200 with the whole file
+	ExpiredKey  bool   // the key is refused
+	Most        int    // how many sandboxes there may be; 0 is any number
+	BusyDeletes int    // so many deletions are refused with 409
+}
+
+// A Fault is what happens to some requests of one operation. The operations are
+// create, get, list, delete, connect, timeout, refreshes, pause, snapshot,
+// snapshots, health, upload, download, and those of the daemon by their method:
+// Start, Connect, List, SendSignal, SendInput, CloseStdin, Stat, MakeDir, Move,
+// ListDir, Remove.
+type Fault = emulate.Fault
+
+// A Request is one line of the request log.
+type Request = emulate.Request
+
+// Start starts a server on a loopback port. Close ends it.
+func Start(cfg Config) (*Server, error) {
+	cfg.Key = cmp.Or(cfg.Key, "e2b_0123456789abcdef0123456789abcdef01234567")
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, listener: listener}
+	s.http = &http.Server{Handler: s.routes()}
+	go s.http.Serve(listener)
+	return s, nil
+}
+
+// New starts a server that ends with the test. At most one Config may be given.
+func New(tb testing.TB, cfg ...Config) *Server {
+	tb.Helper()
+	s, err := Start(append(cfg, Config{})[0])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Close ends every sandbox and the server.
+func (s *Server) Close() {
+	if !s.Shut() {
+		return
+	}
+	s.http.Close()
+	s.mu.Lock()
+	boxes := slices.Clone(s.boxes)
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, b := range boxes {
+		wg.Go(b.end)
+	}
+	wg.Wait()
+	for _, k := range s.kept {
+		k.machine.Close()
+	}
+}
+
+// URL returns the address of the API and of all sandboxes.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Key returns the API key that is accepted.
+func (s *Server) Key() string { return s.cfg.Key }
+
+// Settings returns what a Spec needs to reach the server.
+func (s *Server) Settings() map[string]string {
+	return map[string]string{"api_key": s.Key(), "api_url": s.URL(), "sandbox_url": s.URL()}
+}
+
+// Behave sets what is wrong with the whole service.
+func (s *Server) Behave(b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave = b
+}
+
+func (s *Server) behaviour() Behaviour {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.behave
+}
+
+// Boxes returns the ids of the sandboxes, running and paused.
+func (s *Server) Boxes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	var ids []string
+	for _, b := range s.boxes {
+		ids = append(ids, b.id)
+	}
+	return ids
+}
+
+// Sandbox tells how a sandbox stands, as JSON fields.
+func (s *Server) Sandbox(id string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.find(id); b != nil {
+		return s.detail(b)
+	}
+	return nil
+}
+
+// Vanish removes a sandbox as if it had never been.
+func (s *Server) Vanish(id string) {
+	s.mu.Lock()
+	b := s.find(id)
+	s.boxes = slices.DeleteFunc(s.boxes, func(x *box) bool { return x == b })
+	s.mu.Unlock()
+	if b != nil {
+		b.end()
+	}
+}
+
+// NewToken gives a sandbox another access token; the old one is refused.
+func (s *Server) NewToken(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.find(id); b != nil {
+		b.token = s.number("another-token-")
+	}
+}
+
+// Cut breaks the streams of all processes of a sandbox, which run on.
+func (s *Server) Cut(id string) {
+	s.mu.Lock()
+	b := s.find(id)
+	s.mu.Unlock()
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		close(b.cut)
+		b.cut = make(chan struct{})
+	}
+}
+
+// handle registers an operation of the API: it is logged, its key is checked and
+// faults are applied.
+func (s *Server) handle(mux *http.ServeMux, op, pattern string, f http.HandlerFunc) {
+	mux.HandleFunc(pattern, s.Handle(op, s.admit, f))
+}
+
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
+	if s.behaviour().ExpiredKey || r.Header.Get("X-API-KEY") != s.cfg.Key {
+		refuse(w, http.StatusUnauthorized, "Invalid API key")
+		return false
+	}
+	return true
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	if v == nil {
+		w.WriteHeader(status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}
+
+// refuse repeats the status in the body: the vendor's client decides by that.
+func refuse(w http.ResponseWriter, status int, message string) {
+	reply(w, status, map[string]any{"code": status, "message": message})
+}
+
+// number makes the next identity. The caller holds mu.
+func (s *Server) number(prefix string) string {
+	s.last++
+	return prefix + strconv.Itoa(1000+s.last)
+}
+
+// A kept is a snapshot.
+type kept struct {
+	id      string
+	name    string
+	of      string // the sandbox it was taken of
+	machine *machine.Machine
+}
