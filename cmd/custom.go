@@ -148,7 +148,16 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 		if !ok {
 			return &config.Error{Text: fmt.Sprintf("%s.wasm was found in %s but never approved. Look at it and allow it: talkops provider add %s", name, a.providersDir(), file)}
 		}
-		c.File, c.SHA256, c.Env, hosts, asked = file, entry.SHA256, entry.Env, entry.Hosts, append([]string{}, entry.Asks...)
+		if own.SHA256 != "" && !strings.EqualFold(own.SHA256, entry.SHA256) {
+			return &config.Error{Text: fmt.Sprintf("sandboxes.providers.%s.sha256 is %s, and the module that was added has %s", name, own.SHA256, entry.SHA256)}
+		}
+		c.File, c.SHA256, asked = file, entry.SHA256, append([]string{}, entry.Asks...)
+		if len(hosts) == 0 { // else the user's own file says it
+			hosts = entry.Hosts
+		}
+		if len(c.Env) == 0 {
+			c.Env = entry.Env
+		}
 	}
 	list, err := hostfuncs.ParseHosts(hosts)
 	if err != nil {

@@ -39,7 +39,7 @@ func languages() []language {
 		{
 			name: "go", main: "main.go", mark: "go.mod", named: "Name: %q", calls: "guest.Do and guest.Open",
 			line:  `GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags="-s -w" -o NAME.wasm .`,
-			needs: "Go 1.26 or newer, from go.dev/dl or your system's packages",
+			needs: "Go 1.26 or newer, from go.dev/dl or your system's packages, and talkops' module: go get github.com/talkops-ai/talkops, or provider new --sdk DIR with a checkout of it",
 			build: func(ctx context.Context, _, out string) *exec.Cmd {
 				cmd := found(ctx, "go", "build", "-mod=mod", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", out, ".")
 				if cmd != nil {
@@ -228,6 +228,9 @@ func (a *app) providerNewCommand() *cobra.Command {
 			if l.name == "go" {
 				files["go.mod"] = fmt.Sprintf("module %s\n\ngo 1.26\n", name)
 				if sdk != "" {
+					if mod, err := os.ReadFile(filepath.Join(a.absolute(sdk), "go.mod")); err != nil || !strings.HasPrefix(string(mod), "module github.com/talkops-ai/talkops\n") {
+						return &usageError{"--sdk " + sdk + " is no checkout of talkops; nothing was written"}
+					}
 					files["go.mod"] += fmt.Sprintf("\nrequire github.com/talkops-ai/talkops v0.0.0\n\nreplace github.com/talkops-ai/talkops => %s\n", a.absolute(sdk))
 				} else {
 					next = "go get github.com/talkops-ai/talkops && " + next

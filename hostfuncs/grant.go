@@ -174,6 +174,9 @@ func (g Grant) check(raw string) (*url.URL, error) {
 	if u.Scheme != "https" {
 		where = u.Scheme + "://" + where
 	}
+	if (Host{name: canonical(u.Hostname())}).loopback() && u.Scheme == "http" {
+		return nil, fmt.Errorf("%s is not in allow_hosts, where an address of this computer stands with http:// and its port", where)
+	}
 	return nil, fmt.Errorf("%s is not in allow_hosts", where)
 }
 

@@ -269,7 +269,7 @@ func Unknown(name string, known []string, where, home string) error {
 	if near := nearest(strings.ToLower(strings.TrimSpace(name)), known); near != "" {
 		text += fmt.Sprintf(" Did you mean %s?", near)
 	}
-	return &Error{text + " Known: " + strings.Join(known, ", ") + ". A provider of your own is a .wasm file named in " + filepath.Join(home, "config.toml") + "."}
+	return &Error{text + " Known: " + strings.Join(known, ", ") + ". A provider of your own is a .wasm file: talkops provider add FILE, or its name in " + filepath.Join(home, "config.toml") + "."}
 }
 
 // setupScript takes the script that holds.
