@@ -192,7 +192,15 @@ func (c *command) git(args []word) {
 			c.find(T2d, "throws local work away")
 		}
 		c.find(T3, "runs hooks and changes files")
-	case "filter-branch", "filter-repo", "gc", "prune", "update-ref", "replace":
+	case "filter-branch", "filter-repo":
+		for i, w := range rest {
+			if strings.HasSuffix(w.text, "-filter") || w.text == "--setup" || w.text == "-d" {
+				c.text2(append(slices.Clone(rest), word{})[i+1])
+			}
+		}
+		c.find(T2d, "rewrites the repository's history")
+		c.find(T3, "changes the repository")
+	case "gc", "prune", "update-ref", "replace":
 		c.find(T2d, "rewrites the repository's history")
 		c.find(T3, "changes the repository")
 	case "fetch", "pull", "clone", "ls-remote", "archive":

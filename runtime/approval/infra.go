@@ -686,7 +686,12 @@ func (c *command) docker(name string, args []word) {
 		return
 	}
 	if launcher(name, args) && (verb == "run" || verb == "exec" || verb == "create" || verb == "compose" || verb == "container") {
-		c.started(slices.DeleteFunc(slices.Clone(args), func(w word) bool { return w.static && (w.text == verb || strings.Contains(w.text, "/")) }))
+		c.started(slices.DeleteFunc(slices.Clone(args), func(w word) bool {
+			return w.static && (w.text == verb || strings.Contains(w.text, "/") && !strings.Contains(w.text, " "))
+		}))
+	}
+	if slices.Contains([]string{"run", "create"}, verb) || slices.Contains([]string{"run", "create"}, sub) {
+		c.image(args)
 	}
 	switch {
 	case slices.Contains([]string{"publish", "imagetools", "sign", "scp"}, sub) && slices.Contains([]string{"compose", "buildx", "trust", "image", "plugin"}, verb), verb == "publish",
@@ -698,7 +703,10 @@ func (c *command) docker(name string, args []word) {
 	case verb == "secret" && flagged(args, "--showsecret"):
 		c.secrets = true
 		c.find(T1s, "shows secrets")
-	case verb == "compose" && flagged(args, "-f", "--file", "--env-file", "--project-directory"), verb == "compose" && sub != "ls" && sub != "version" && c.composes():
+	case verb == "machine" && sub == "ssh":
+		c.sends = true
+		c.find(T4, "logs in to another machine")
+	case verb == "compose" && sub != "push" && flagged(args, "-f", "--file", "--env-file", "--project-directory"), verb == "compose" && sub != "ls" && sub != "version" && c.composes():
 		c.find(T3, "loads configuration that may fetch and run more")
 	case slices.Contains([]string{"image", "container", "network", "volume", "system", "buildx", "manifest", "builder", "compose", "context", "plugin", "config", "secret", "service", "stack", "node", "swarm", "machine"}, verb):
 		switch {
@@ -718,6 +726,32 @@ func (c *command) docker(name string, args []word) {
 		c.find(T0, "looks")
 	default:
 		c.find(T3, "runs containers", machine)
+	}
+}
+
+// imageOf are the tools that images are called after.
+var imageOf = map[string]string{"terraform": "terraform", "tofu": "tofu", "opentofu": "tofu", "terragrunt": "terragrunt", "kubectl": "kubectl", "helm": "helm", "git": "git", "aws-cli": "aws", "awscli": "aws", "azure-cli": "az", "pulumi": "pulumi", "gh": "gh", "skopeo": "skopeo", "rclone": "rclone"}
+
+// image judges a container of an image that is called after a tool which acts on what
+// is shared: its words are the tool's.
+func (c *command) image(args []word) {
+	for i, w := range args {
+		base := w.text[strings.LastIndexByte(w.text, '/')+1:]
+		base, _, _ = strings.Cut(base, "@")
+		base, _, _ = strings.Cut(base, ":")
+		name, is := imageOf[base]
+		if !w.static || !is || !strings.Contains(w.text, "/") || i+1 == len(args) {
+			continue
+		}
+		var found []Finding
+		inner := c.child()
+		inner.found, inner.effects, inner.commands = &found, &effects{}, nil
+		inner.run(append([]word{literal(name)}, args[i+1:]...))
+		for _, f := range found {
+			if f.Tier == T4 || f.Tier == T5 {
+				*c.found = append(*c.found, f)
+			}
+		}
 	}
 }
 
@@ -790,6 +824,9 @@ func (c *command) database(name string, args []word) {
 		if !w.static {
 			local = false
 			continue
+		}
+		if name == "redis-cli" && (w.text == "-c" || strings.HasPrefix(w.text, "-C") || slices.Contains([]string{"migrate", "replicaof", "slaveof", "sentinel", "cluster"}, strings.ToLower(w.text))) {
+			local = false // it goes where it is sent, or sends its server there
 		}
 		if strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Index(w.text, "h") > 1 && strings.Trim(w.text[1:strings.Index(w.text, "h")], "ABCDEHLNQRSTVWXabdefgijklmnoqrstvwxz0") == "" && name != "sqlite3" && w.text != "-help" {
 			local = false // letters may be joined: "-Bhexample.com"

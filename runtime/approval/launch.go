@@ -12,7 +12,7 @@ var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto
 	smbclient rsh rlogin plink pscp pssh pdsh dsh clush mussh parallel-ssh awscli croc wormhole bore frpc chisel gost lt localtunnel ipmitool nats influx cbq cypher-shell pgcli mycli litecli usql iredis sqlcmd mssql-cli bq cockroach hcloud linode-cli scw oci ibmcloud
 	aliyun tccli civo vultr-cli exo openstack govc pvesh cf fastly supabase railway turso pscale neonctl atlas confluent datadog-ci sentry-cli hub lab tea bb jf jfrog oras regctl imgpkg ctr crictl werf kapp vendir velero linkerd
 	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
-	etcdctl azcopy s5cmd restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
+	etcdctl azcopy s5cmd ko nuget restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
 
 // launcher reports whether a program starts others that are named in its words.
 func launcher(name string, args []word) bool {
@@ -38,13 +38,16 @@ func (c *command) started(args []word) {
 		inner := c.child()
 		inner.found, inner.effects, inner.commands = &found, &effects{}, nil
 		name, _, _ := strings.Cut(path.Base(w.text), "@") // with its version
+		if _, part, ok := strings.Cut(name, "#"); ok {
+			name = part // of a flake
+		}
 		switch {
 		case strings.Contains(w.text, " "):
 			if f, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(w.text), "spawn "), " "); !known(path.Base(f)) || !outward(path.Base(f)) {
 				continue
 			}
 			inner.line(strings.TrimPrefix(w.text, "spawn "))
-		case i+1 < len(args) && outward(name), outward(name) && slices.Contains(reaching, name):
+		case i+1 < len(args) && outward(name), outward(name) && (name == "vercel" || slices.Contains(reaching, name)):
 			inner.run(append([]word{literal(name)}, args[i+1:]...))
 		default:
 			continue
@@ -55,6 +58,18 @@ func (c *command) started(args []word) {
 			}
 		}
 	}
+}
+
+// plainly is the name of a program without a version at its end, and without what it
+// ends with on Windows.
+func plainly(name string) string {
+	if name == "kubecolor" {
+		return "kubectl"
+	}
+	for _, end := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return strings.TrimRight(strings.TrimRight(name, "0123456789."), "-v")
 }
 
 // outward reports whether a program can act on what is shared.
@@ -75,7 +90,7 @@ func publishes(name string, args []word) bool {
 			return false
 		}
 		for part := range strings.FieldsFuncSeq(strings.ToLower(w.text), func(r rune) bool { return strings.ContainsRune(":.+@/", r) }) {
-			if strings.HasPrefix(part, "publish") || strings.HasPrefix(part, "unpublish") || part == "upload" || part == "deploy" || part == "release" && (name == "mvn" || name == "cargo") || part == "deploy-file" || part == "site-deploy" || name == "pod" && part == "trunk" {
+			if strings.HasPrefix(part, "publish") || strings.HasPrefix(part, "unpublish") || part == "upload" || part == "deploy" || part == "release" && (name == "mvn" || name == "cargo") || part == "deploy-file" || part == "site-deploy" || name == "pod" && part == "trunk" || part == "jib" && slices.Contains([]string{"mvn", "mvnw", "gradle", "gradlew"}, name) {
 				return true
 			}
 		}

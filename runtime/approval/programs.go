@@ -501,7 +501,16 @@ func (c *command) program(name string, args []word) {
 		}
 	case "chroot", "unshare", "nsenter", "firejail", "bwrap", "systemd-run", "machinectl":
 		c.find(T3, "changes where programs run", machine)
-		rest := after(args, []string{"-t", "--target", "-u", "--unit", "-p", "--property", "-S", "-G", "-r", "-w", "--bind", "--ro-bind", "--uid", "--gid"})
+		rest := after(args, map[string][]string{
+			"chroot":  {"--userspec", "--groups"},
+			"unshare": {"-S", "-G", "-R", "-w", "--setuid", "--setgid", "--root", "--wd", "--map-user", "--map-group", "--map-users", "--map-groups", "--propagation", "--setgroups", "--monotonic", "--boottime"},
+			"nsenter": {"-t", "-S", "-G", "-W", "--target", "--setuid", "--setgid", "--wdns"},
+			"systemd-run": {"-u", "-p", "-E", "-M", "-H", "--unit", "--property", "--setenv", "--machine", "--host", "--description", "--slice", "--uid", "--gid", "--nice", "--working-directory", "--service-type",
+				"--on-active", "--on-boot", "--on-startup", "--on-unit-active", "--on-unit-inactive", "--on-calendar", "--timer-property", "--path-property", "--socket-property"},
+		}[name])
+		if name == "systemd-run" && (flaggedShort(args[:len(args)-len(rest)], "-H") || shortened(args[:len(args)-len(rest)], []string{"--host", "--machine"}) || flaggedShort(args[:len(args)-len(rest)], "-M")) {
+			c.find(T4, "acts on another machine")
+		}
 		if name == "chroot" && len(rest) > 0 {
 			rest = rest[1:]
 		}
@@ -656,6 +665,9 @@ func (c *command) program(name string, args []word) {
 		}
 		c.find(T3, "runs code that was not read", unread)
 		c.started(args)
+		if plain := plainly(name); plain != name && outward(plain) {
+			c.program(plain, args)
+		}
 		if publishes(name, args) {
 			c.find(T4, "publishes")
 		}
@@ -942,7 +954,7 @@ func (c *command) xargs(args []word) {
 	for _, w := range o.values("-a", "--arg-file") {
 		c.read(w)
 	}
-	if !o.only(append(valued, "-0", "-r", "-t", "-p", "-x", "-o", "-i", "-l", "-e", "-J", "-R", "-S", "-h", "--null", "--replace", "--max-lines", "--interactive", "--no-run-if-empty", "--verbose", "--show-limits", "--exit", "--open-tty", "--eof", "--help", "--version")...) {
+	if !o.only(append(valued, "-0", "-r", "-t", "-p", "-x", "-o", "-i", "-l", "-e", "-h", "--null", "--replace", "--max-lines", "--interactive", "--no-run-if-empty", "--verbose", "--show-limits", "--exit", "--open-tty", "--eof", "--help", "--version")...) {
 		c.find(T3, "has an option that may do more than look")
 	}
 	for _, w := range o.values("--process-slot-var") {
