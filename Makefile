@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 VENDORS = modal daytona runloop langsmith agentcore vercel
 
-.PHONY: build demo test short check conform-full fmt vet staticcheck race cross test-vendors test-guests bench ci clean
+.PHONY: build demo test short check conform-full fmt vet staticcheck race cross chaos test-vendors test-guests bench ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
@@ -55,6 +55,11 @@ race:
 conform-full:
 	$(GO) test ./cmd -run 'TestTools$$' -timeout 30m -full
 
+# Hundreds of sandboxes' lives, in which talkops is killed and clouds fail at any moment;
+# make test has a dozen. A failure names the seed that repeats it.
+chaos:
+	$(GO) test ./cmd -run 'TestChaos$$' -count 1 -timeout 15m -chaos 300
+
 # The vendors' own published clients work against our emulators.
 test-vendors:
 	.ci/need node=nodejs npm=npm
@@ -69,7 +74,7 @@ test-guests:
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/... ./runtime/... ./wasm-providers/...
 
-ci: check race conform-full test-vendors test-guests demo
+ci: check race conform-full chaos test-vendors test-guests demo
 
 clean:
 	rm -rf bin build

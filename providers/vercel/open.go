@@ -199,13 +199,14 @@ func (a *api) send(ctx context.Context, spec sandbox.Spec, want creation) (machi
 			continue
 		case refusal(err) == "snapshot_not_found":
 			return machine{}, &sandbox.Error{Code: sandbox.CodeNotFound, Op: op, Msg: fmt.Sprintf("there is no snapshot %s", spec.Snapshot), Err: err}
-		case strings.Contains(text, "already exists"), code == http.StatusConflict, code == 0, code >= 500:
+		case strings.Contains(text, "already exists"), code == http.StatusConflict, code == 0, code >= 500,
+			code == http.StatusBadRequest && refusal(err) == "": // whose answer did not come whole
 			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
 			defer cancel()
 			if m, ok := a.ours(find, want); ok {
 				return m, nil
 			}
-			if code == http.StatusBadRequest || code == http.StatusConflict {
+			if strings.Contains(text, "already exists") || code == http.StatusConflict {
 				return machine{}, &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: op, Msg: fmt.Sprintf("the name %s is taken", want.Name), Err: err}
 			}
 		}

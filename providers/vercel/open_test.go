@@ -316,11 +316,17 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 }
 
 func TestLostCreationIsFoundAgain(t *testing.T) {
-	for _, times := range []int{1, 2, -1} {
-		t.Run(fmt.Sprintf("%d answers lost", times), func(t *testing.T) {
+	for name, fault := range map[string]verceltest.Fault{
+		"1 answer lost":         {Late: true, Times: 1},
+		"2 answers lost":        {Late: true, Times: 2},
+		"all answers lost":      {Late: true, Times: -1},
+		"in answers that break": {Cut: 35, Times: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := verceltest.New(t)
-			s.Inject(verceltest.Fault{Op: "create", Late: true, Times: times})
+			fault.Op = "create"
+			s.Inject(fault)
 			sb := open(t, s, func(spec *sandbox.Spec) { spec.Name = "mine" })
 			if got := s.Boxes(); len(got) != 1 || got[0] != sb.Info().ID {
 				t.Errorf("got sandboxes %v, want %s alone", got, sb.Info().ID)

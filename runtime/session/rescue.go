@@ -23,11 +23,12 @@ func Rescue(ctx context.Context, p sandbox.Provider, lease Lease, settings map[s
 	if err := home.Bring(ctx, sb, true); err != nil {
 		return err
 	}
-	if err := home.Finish(); err != nil {
+	// The lease goes first: a home that says that it is whole is not looked at again.
+	lease.Unsaved = false
+	if err := leases.Put(lease); err != nil {
 		return err
 	}
-	lease.Unsaved = false
-	return leases.Put(lease)
+	return home.Finish()
 }
 
 // Homes are the directories below dir that hold the work of a run. Those that

@@ -523,6 +523,14 @@ func (s *Session) bringHome() error {
 		}
 		s.opts.Warn("%q stayed in the sandbox: %s", l.Name, l.Why)
 	}
+	if s.Fresh {
+		// Said before the home says it, or is no more: killed between the two, a run
+		// leaves a machine that can be ended and a home that can be looked at again.
+		s.lease.Unsaved = false
+		if err := s.opts.Leases.Put(s.lease); err != nil {
+			return err
+		}
+	}
 	if len(s.home.Changes) == 0 {
 		return s.home.Remove()
 	}

@@ -47,6 +47,7 @@ type Log struct {
 	faults   []*Fault
 	done     chan struct{}
 	shut     bool
+	net      network
 }
 
 // Inject makes the next requests of f.Op fail.

@@ -112,7 +112,7 @@ func Start(cfg Config) (*Server, error) {
 	)
 	wire.RegisterModalClientServer(s.grpc, &control{Server: s})
 	wire.RegisterTaskCommandRouterServer(s.grpc, &router{Server: s})
-	go s.grpc.Serve(listener)
+	go s.grpc.Serve(s.Wire(listener))
 	return s, nil
 }
 

@@ -81,7 +81,7 @@ func Start(cfg Config) (*Server, error) {
 	s.http = &http.Server{Handler: s.routes(), Protocols: new(http.Protocols)}
 	s.http.Protocols.SetHTTP1(true)
 	s.http.Protocols.SetUnencryptedHTTP2(true)
-	go s.http.Serve(listener)
+	go s.http.Serve(s.Wire(listener))
 	return s, nil
 }
 

@@ -90,7 +90,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, listener: listener}
 	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(listener)
+	go s.http.Serve(s.Wire(listener))
 	return s, nil
 }
 
