@@ -168,7 +168,7 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 		}
 		switch req.Plan.Effect {
 		case tool.Runs:
-			return r.allows(f.words)
+			return r.allows(f.words, c.Place.Host)
 		case tool.Leaves:
 			return r.address(req.Tool, req.Plan.URL)
 		}

@@ -73,14 +73,11 @@ func (r Rule) command(words []string) bool {
 }
 
 // allows reports whether the rule, as one that allows, is for the command of these
-// words. The name of a program stands for that of the system, not for a file
-// elsewhere that is called the same, and a * does not lead up and out of the
-// directory that it stands in.
-func (r Rule) allows(words []string) bool {
+// words. On the user's computer the name of a program stands for that of the system,
+// not for a file elsewhere that is called the same; and a * does not lead up and out
+// of the directory that it stands in.
+func (r Rule) allows(words []string, host bool) bool {
 	if !r.command(words) {
-		return false
-	}
-	if !star(r.words[0], words[0]) && !slices.Contains(standard, path.Dir(words[0])) {
 		return false
 	}
 	for i, p := range r.words {
@@ -88,7 +85,8 @@ func (r Rule) allows(words []string) bool {
 			return false
 		}
 	}
-	return !strings.Contains(r.words[0], "*") || strings.Contains(r.words[0], "/") || !strings.Contains(words[0], "/") || slices.Contains(standard, path.Dir(words[0]))
+	elsewhere := strings.Contains(words[0], "/") && !slices.Contains(standard, path.Dir(words[0]))
+	return !host || !elsewhere || strings.Contains(r.words[0], "/") && star(r.words[0], words[0])
 }
 
 // climbs reports whether a path goes up.

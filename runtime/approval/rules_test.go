@@ -56,6 +56,17 @@ func TestWhatARuleReaches(t *testing.T) {
 			t.Errorf("--allow %q: %q %q is allowed: %v (%+v)", row.rule, row.req.Plan.Command, row.req.Plan.Path, d.Allow, d)
 		}
 	}
+	box := at
+	box.Place = Place{Provider: "daytona", Disposable: true}
+	rules, err := ParseRules([]string{"terraform apply *"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := run("/opt/tools/terraform apply plan.bin")
+	req.Place = box.Place
+	if d, _ := (Policy{Mode: Smart, Context: box, Rules: rules}).Approve(t.Context(), req); !d.Allow {
+		t.Errorf("a program elsewhere in a sandbox, where the model can replace any: %+v", d)
+	}
 	for _, line := range []string{"make test", "./make test", "/tmp/make test", "env make test", "build/../make test"} {
 		rules, err := ParseRules([]string{"./make test", "make test", "env make test"}, nil, []string{"make *"})
 		if err != nil {
