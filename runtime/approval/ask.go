@@ -58,14 +58,14 @@ func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
 	a.mu.Lock()
 	granted := a.granted[key]
 	a.mu.Unlock()
-	if granted && d.Tier != TX && d.Tier != T4 {
+	if granted && !eachTime(req, d) {
 		d.Allow = true
 		return d, nil
 	}
 	d.Hint = ""
 	q := Question{Request: req, Why: d, Offers: []Choice{Once, Session}}
-	if d.Tier == TX || d.Tier == T4 {
-		q.Offers = q.Offers[:1] // each time anew
+	if eachTime(req, d) {
+		q.Offers = q.Offers[:1]
 	}
 	if rule := ruleFor(req, d); rule != "" && a.Remember != nil {
 		q.Offers, q.Rule = append(q.Offers, Always), rule
@@ -113,9 +113,16 @@ func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
 	return d, nil
 }
 
+// eachTime reports whether a yes holds for one call only: the call acts outside or
+// is disguised, or it writes a file that programs obey, and what it writes is
+// another text each time.
+func eachTime(req Request, d Decision) bool {
+	return d.Tier == TX || d.Tier == T4 || req.Plan.Effect == tool.Writes && d.Tier == T3
+}
+
 // ruleFor is the rule that would allow exactly this call, or "" where no rule may.
 func ruleFor(req Request, d Decision) string {
-	if d.Tier == TX || d.Tier == T4 || d.Tier == T5 || d.Kind == Unparsed {
+	if eachTime(req, d) || d.Tier == T5 || d.Kind == Unparsed {
 		return ""
 	}
 	text := req.Tool + ": " + req.Plan.Path

@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"testing"
 
@@ -65,5 +66,41 @@ func TestAskingAPerson(t *testing.T) {
 	a.Ask = func(context.Context, approval.Question) (approval.Answer, error) { return approval.Answer{}, lost }
 	if d, err := a.Approve(t.Context(), run("make y")); d.Allow || !errors.Is(err, lost) {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A yes to what is written holds for the session where it stays in the workspace;
+// what programs obey is shown each time.
+func TestAskingAboutWhatIsWritten(t *testing.T) {
+	asked := 0
+	var offers []approval.Choice
+	a := &approval.Attended{
+		Policy:   func() approval.Policy { return approval.Policy{Mode: approval.Manual, Context: onHost} },
+		Remember: func(string) error { return nil },
+		Ask: func(_ context.Context, q approval.Question) (approval.Answer, error) {
+			asked++
+			offers = q.Offers
+			return approval.Answer{Choice: q.Offers[min(1, len(q.Offers)-2)]}, nil
+		},
+	}
+	for name, want := range map[string]struct {
+		asks   int
+		offers []approval.Choice
+	}{
+		"docs/a.md":             {1, []approval.Choice{approval.Once, approval.Session, approval.Always, approval.Refuse}},
+		".git/hooks/pre-commit": {2, []approval.Choice{approval.Once, approval.Refuse}},
+		".envrc":                {2, []approval.Choice{approval.Once, approval.Refuse}},
+		"../other/main.tf":      {2, []approval.Choice{approval.Once, approval.Refuse}},
+	} {
+		asked = 0
+		for range 2 {
+			req := approval.Request{Tool: "write_file", Place: onHost.Place, Plan: tool.Plan{Effect: tool.Writes, Path: path.Join(onHost.Dir, name)}}
+			if d, err := a.Approve(t.Context(), req); err != nil || !d.Allow {
+				t.Errorf("%s: %+v, %v", name, d, err)
+			}
+		}
+		if asked != want.asks || !slices.Equal(offers, want.offers) {
+			t.Errorf("%s: asked %d times, offered %v", name, asked, offers)
+		}
 	}
 }
