@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 VENDORS = modal daytona runloop langsmith agentcore vercel
 
-.PHONY: build demo test short check conform-full fmt vet staticcheck race cross chaos test-vendors test-guests bench ci clean
+.PHONY: build demo test short check conform-full fmt vet staticcheck race cross chaos test-vendors test-guests bench screenshots ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
@@ -73,6 +73,11 @@ test-guests:
 # Every line has a ratio: our time over that of the plain way, which the tests name.
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s -p 1 ./cmd ./providers/... ./runtime/... ./wasm-providers/...
+
+# The pictures of README.md, of the real program in a real terminal.
+screenshots:
+	.ci/need tmux=tmux
+	$(GO) test ./cmd -run 'TestScreens$$' -count 1 -update
 
 ci: check race conform-full chaos test-vendors test-guests demo
 

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,16 +29,37 @@ type pane struct {
 // inTerminal starts talkops with those arguments in a terminal of that size.
 func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[string]string, args ...string) *pane {
 	t.Helper()
+	p := terminal(t)
+	p.start(width, height, srv, env, args...)
+	return p
+}
+
+// terminal is a terminal in which nothing runs yet.
+func terminal(t *testing.T) *pane {
+	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here")
 	}
-	bin := filepath.Join(t.TempDir(), "talkops")
-	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/talkops").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	return &pane{t: t, socket: filepath.Join(t.TempDir(), "s"), dir: t.TempDir(), home: t.TempDir()}
+}
+
+// write writes a file of the project.
+func (p *pane) write(name, text string) {
+	p.t.Helper()
+	file := filepath.Join(p.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		p.t.Fatal(err)
 	}
-	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "s"), dir: t.TempDir(), home: t.TempDir()}
+}
+
+// start builds talkops and starts it.
+func (p *pane) start(width, height int, srv *modeltest.Server, env map[string]string, args ...string) {
+	p.t.Helper()
+	bin := filepath.Join(p.t.TempDir(), "talkops")
+	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/talkops").CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
 	p.run(bin, width, height, srv, env, args...)
-	return p
 }
 
 // again starts talkops anew with other arguments, in the same project and home.

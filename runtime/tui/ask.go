@@ -123,7 +123,7 @@ func (v *view) reply(a approval.Answer) tea.Cmd {
 		if n := len(lines) - keptLines; n > 0 {
 			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render(fmt.Sprintf("… %d more lines", n)))
 		}
-		shown = v.say(strings.Join(lines, "\n"))
+		shown = v.tell(byTool, strings.Join(lines, "\n"))
 	}
 	v.ask.reply <- a
 	v.ask, v.refusing, v.editing = nil, false, false

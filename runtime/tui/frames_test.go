@@ -174,11 +174,45 @@ func TestFrames(t *testing.T) {
 func trimmed(view string) string {
 	lines := strings.Split(view, "\n")
 	last := len(lines) - 1
-	if i := strings.Index(lines[last], " · ends in"); i >= 0 {
+	if i := strings.Index(lines[last], " · 1h"); i >= 0 {
 		lines[last] = lines[last][:i]
 	}
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestStatusLine holds the line at the bottom: where commands run is always there,
+// and at 60 columns also who decides, what it cost and how long the machine has.
+func TestStatusLine(t *testing.T) {
+	box := approval.Place{Provider: "acme", ID: "box-1"}
+	for _, row := range []struct {
+		place approval.Place
+		mode  approval.Mode
+		width int
+		want  string
+	}{
+		{box, approval.Smart, 100, " ACME box-1  · mode smart · p:m · 50k/200k · $0.50 · 1h30m left"},
+		{box, approval.Manual, 60, " ACME box-1  · mode manual · 50k/200k · $0.50 · 1h30m left"},
+		{box, approval.Manual, 40, " ACME box-1  · mode manual · 1h30m left"},
+		{approval.Place{Provider: "local", Host: true}, approval.Manual, 60, " THIS COMPUTER  · mode manual · p:m · 50k/200k · $0.50"},
+		{approval.Place{Provider: "local", Host: true}, approval.Yolo, 30, " THIS COMPUTER  · mode yolo"},
+	} {
+		b := open(t, &desk{mode: row.mode, place: row.place})
+		b.update(sized(row.width, 24))
+		if got := strings.ReplaceAll(b.v.status(), "1h29m", "1h30m"); got != row.want {
+			t.Errorf("%s at %d: got %q, want %q", row.mode, row.width, got, row.want)
+		}
+	}
+	dark := openWindow(t, &Window{Session: &desk{mode: approval.Yolo, place: box}, Theme: ThemeDark})
+	away := dark.v.status()
+	dark.v.session = &desk{mode: approval.Yolo, place: approval.Place{Host: true}}
+	here := dark.v.status()
+	if colour := func(s string) string { return s[:strings.Index(s, "m")] }; colour(away) == colour(here) {
+		t.Errorf("this computer looks like a sandbox: %q, %q", here, away)
+	}
+	if !strings.Contains(here, newStyles(ThemeDark).bad.Render("mode yolo")) {
+		t.Errorf("yolo is not marked: %q", here)
+	}
 }

@@ -255,7 +255,7 @@ func TestATurn(t *testing.T) {
 		t.Errorf("the terminal could be driven: %q", got)
 	}
 	view := b.view()
-	for _, want := range []string{" ACME box-1 ", "mode manual", "p:m", "50k/200k", "$0.50"} {
+	for _, want := range []string{" ACME box-1 ", "mode manual", "50k/200k", "$0.50", "left"} {
 		if !strings.Contains(view, want) {
 			t.Errorf("the view lacks %q:\n%s", want, view)
 		}

@@ -167,7 +167,7 @@ func (v *view) block(source string) tea.Cmd {
 	if v.blocks++; v.blocks > 1 {
 		text = "\n" + text
 	}
-	return v.say(text)
+	return v.tell(byModel, text)
 }
 
 // flush moves the text that streamed to the scrollback.
@@ -226,7 +226,7 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 			out = append(out, v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")))
 		}
 	}
-	return v.say(strings.Join(out, "\n"))
+	return v.tell(byTool, strings.Join(out, "\n"))
 }
 
 // call words a tool call and where it runs.

@@ -52,6 +52,7 @@ type view struct {
 	ready    bool     // what is printed stands above the window
 	away     bool     // somebody else has the user's attention, as far as is known
 	out      []string // for the scrollback, in order
+	told     sort     // what was put there last
 	printing bool
 
 	history []string
@@ -61,6 +62,16 @@ type view struct {
 
 	wg *sync.WaitGroup
 }
+
+// A sort is what lines of the scrollback are.
+type sort int
+
+const (
+	aside   sort = iota // belongs to what it stands behind
+	byUser              // what the user sent
+	byModel             // what the model says
+	byTool              // what was done
+)
 
 // A line is what the user sends: as it was typed, and with what was pasted in full.
 type line struct{ shown, full string }
@@ -80,7 +91,6 @@ const (
 
 func newView(ctx context.Context, w *Window) *view {
 	in := textarea.New()
-	in.Placeholder = "Say what to do; /help for help"
 	in.Prompt = "› "
 	in.ShowLineNumbers = false
 	in.DynamicHeight = true
@@ -90,10 +100,23 @@ func newView(ctx context.Context, w *Window) *view {
 	in.SetHeight(1)
 	in.SetVirtualCursor(true)
 	in.Focus()
-	return &view{
-		ctx: ctx, session: w.Session, window: w, input: in, styles: newStyles(w.theme()), width: 80, height: 24, away: true,
+	v := &view{
+		ctx: ctx, session: w.Session, window: w, input: in, width: 80, height: 24, away: true,
 		history: slices.Clone(w.History), at: len(w.History), wg: &sync.WaitGroup{},
 	}
+	v.dress(w.theme())
+	return v
+}
+
+// dress gives everything the looks of a theme.
+func (v *view) dress(theme string) {
+	v.styles, v.drawn = newStyles(theme), drawn{}
+	looks := v.input.Styles()
+	for _, s := range []*textarea.StyleState{&looks.Focused, &looks.Blurred} {
+		*s = textarea.StyleState{Placeholder: v.styles.dim}
+	}
+	looks.Cursor.Color = nil
+	v.input.SetStyles(looks)
 }
 
 // idle waits until nothing runs.
@@ -134,7 +157,7 @@ func (v *view) past() []tea.Cmd {
 		if m.User {
 			cmds = append(cmds, v.echo(m.Text))
 		} else {
-			cmds = append(cmds, v.say(v.styles.markdown(headless.Clean(m.Text), v.width)))
+			cmds = append(cmds, v.tell(byModel, v.styles.markdown(headless.Clean(m.Text), v.width)))
 		}
 	}
 	return append(cmds, v.print(v.styles.dim, "This conversation goes on."))
@@ -153,7 +176,7 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return v, nil
 	case tea.BackgroundColorMsg:
 		if v.window.theme() == ThemeAuto && !msg.IsDark() {
-			v.styles, v.drawn = newStyles(ThemeLight), drawn{}
+			v.dress(ThemeLight)
 		}
 		return v, nil
 	case tea.FocusMsg:
@@ -216,7 +239,16 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 type printedMsg struct{}
 
 // say puts lines into the scrollback, behind all that was put there before.
-func (v *view) say(text string) tea.Cmd {
+func (v *view) say(text string) tea.Cmd { return v.tell(aside, text) }
+
+// tell is say for lines of a sort, which have room to those of another.
+func (v *view) tell(as sort, text string) tea.Cmd {
+	if as != aside {
+		if v.told != aside && (v.told != as || as == byUser) {
+			text = "\n" + text
+		}
+		v.told = as
+	}
 	v.out = append(v.out, text)
 	return v.pump()
 }
@@ -243,15 +275,19 @@ func tick() tea.Cmd {
 
 // print puts text into the scrollback.
 func (v *view) print(style lipgloss.Style, text string) tea.Cmd {
-	text = strings.TrimRight(headless.Clean(text), "\n")
-	if text == "" {
+	if text = v.styled(style, text); text == "" {
 		return nil
 	}
-	lines := strings.Split(v.wrap(text), "\n")
+	return v.say(text)
+}
+
+// styled wraps text and gives every line of it a style.
+func (v *view) styled(style lipgloss.Style, text string) string {
+	lines := strings.Split(v.wrap(strings.TrimRight(headless.Clean(text), "\n")), "\n")
 	for i, l := range lines {
 		lines[i] = style.Render(l)
 	}
-	return v.say(strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 func (v *view) wrap(text string) string {
@@ -259,7 +295,7 @@ func (v *view) wrap(text string) string {
 }
 
 func (v *view) echo(text string) tea.Cmd {
-	return v.print(v.styles.strong, "› "+strings.ReplaceAll(text, "\n", "\n  "))
+	return v.tell(byUser, v.styled(v.styles.strong, "› "+strings.ReplaceAll(text, "\n", "\n  ")))
 }
 
 // cycle goes to the next mode; never to yolo.
@@ -301,8 +337,13 @@ func (v *view) content() string {
 		}
 		b.WriteString(v.styles.dim.Render(strings.TrimSpace(fmt.Sprintf("%s… %s", word, short(time.Since(v.began))))+", Esc interrupts") + "\n")
 	}
+	v.input.Placeholder = "Say what to do; /help for help"
 	if v.ask != nil {
-		b.WriteString(v.question())
+		v.input.Placeholder = "one of the keys above is the answer; Esc refuses"
+		if v.refusing || v.editing {
+			v.input.Placeholder = ""
+		}
+		b.WriteString("\n" + v.question())
 	}
 	for i, q := range v.queue {
 		text := "queued: " + oneLine(q.shown)
@@ -345,38 +386,77 @@ func (v *view) open() []string {
 	return v.drawn.lines[max(len(v.drawn.lines)-most, 0):]
 }
 
-// status is the line at the bottom. Where commands run comes first.
+// status is the line at the bottom. Where commands run comes first. In a narrow
+// window what matters less is left out, the model first.
 func (v *view) status() string {
 	s := v.session.Status()
 	where := v.styles.host.Render(" THIS COMPUTER ")
 	if !s.Place.Host {
 		where = v.styles.box.Render(" " + strings.ToUpper(s.Title) + " " + oneLine(s.Place.ID) + " ")
 	}
-	parts := []string{where, "mode " + string(v.session.Mode())}
-	if s.Model.Name != "" {
-		parts = append(parts, oneLine(s.Model.Provider+":"+path.Base(s.Model.Name)))
+	mode := "mode " + string(v.session.Mode())
+	if v.session.Mode() == approval.Yolo {
+		mode = v.styles.bad.Render(mode)
 	}
-	if used := s.Usage.Sum(); used > 0 {
-		gauge := fmt.Sprintf("%dk", (used+999)/1000)
-		if s.Model.Window > 0 {
-			gauge = fmt.Sprintf("%s/%dk", gauge, s.Model.Window/1000)
-			if float64(used) >= agent.FullAt*float64(s.Model.Window)*0.9 {
-				gauge = v.styles.bad.Render(gauge)
-			}
-		}
-		parts = append(parts, gauge)
+	name, spent, left := "", "", ""
+	if s.Model.Name != "" {
+		name = oneLine(s.Model.Provider + ":" + path.Base(s.Model.Name))
 	}
 	if s.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.2f", s.CostUSD))
+		spent = money(s.CostUSD)
 	}
-	if left := time.Until(s.Expires); !s.Expires.IsZero() && !s.Place.Host {
-		text := "ends in " + max(left, 0).Round(time.Minute).String()
-		if left < 10*time.Minute {
+	if rest := time.Until(s.Expires); !s.Expires.IsZero() && !s.Place.Host {
+		left = lasting(rest) + " left"
+		if rest < 10*time.Minute {
+			left = v.styles.bad.Render(left)
+		}
+	}
+	parts := []string{where, mode, name, v.gauge(s), spent, left}
+	for _, drop := range []int{2, 3, 4} {
+		if ansi.StringWidth(v.joined(parts)) > v.width {
+			parts[drop] = ""
+		}
+	}
+	return ansi.Truncate(v.joined(parts), v.width, "…")
+}
+
+// joined puts the parts that there are side by side.
+func (v *view) joined(parts []string) string {
+	there := slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" })
+	return strings.Join(there, v.styles.dim.Render(" · "))
+}
+
+// gauge says how much of the model's window is full.
+func (v *view) gauge(s Status) string {
+	used := s.Usage.Sum()
+	if used == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%dk", (used+999)/1000)
+	if s.Model.Window > 0 {
+		text = fmt.Sprintf("%s/%dk", text, s.Model.Window/1000)
+		if float64(used) >= agent.FullAt*float64(s.Model.Window)*0.9 {
 			text = v.styles.bad.Render(text)
 		}
-		parts = append(parts, text)
 	}
-	return ansi.Truncate(strings.Join(parts, v.styles.dim.Render(" · ")), v.width, "…")
+	return text
+}
+
+// money is a sum in dollars.
+func money(usd float64) string {
+	if usd > 0 && usd < 0.01 {
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// lasting is how long a machine has, to the minute.
+func lasting(d time.Duration) string {
+	d = max(d, 0).Round(time.Minute)
+	if d < time.Hour {
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 func short(d time.Duration) string {
