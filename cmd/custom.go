@@ -350,7 +350,7 @@ func tellModule(m *wasm.Module, d *abi.Description) string {
 	fmt.Fprintf(&b, "It calls itself %s (%s).\n", abi.Clean(d.Name, 60), strings.TrimSpace(abi.Clean(d.Title, 60)+" "+abi.Clean(d.Version, 30)))
 	fmt.Fprintf(&b, "  asks to reach: %s\n", orNone(d.Hosts))
 	for _, s := range d.Settings {
-		kind := "a setting"
+		kind := "a setting, whose value it sees"
 		if s.Secret {
 			kind = "a secret it can send to those hosts but never sees"
 		}

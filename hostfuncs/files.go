@@ -85,6 +85,10 @@ func (c *Call) file(block []byte) abi.FileResult {
 			return fail(sandbox.CodePermissionDenied, "%s is not for modules", call.Path)
 		}
 	}
+	if e := c.full(); e != nil && (call.Fn == "open" || call.Fn == "create") {
+		c.last = e
+		return abi.FileResult{Error: e}
+	}
 	said := func(err error) abi.FileResult {
 		code := sandbox.CodeOf(err)
 		if code == sandbox.CodeInternal {
@@ -118,7 +122,7 @@ func (c *Call) file(block []byte) abi.FileResult {
 			return fail(sandbox.CodeNotAFile, "%s is not a file", call.Path)
 		}
 		if call.Fn == "open" {
-			return abi.FileResult{Size: info.Size(), Handle: c.add(&openFile{File: f})}
+			return abi.FileResult{Size: info.Size(), Handle: c.opened(&openFile{File: f})}
 		}
 		defer f.Close()
 		names, err := f.Readdirnames(mostNames + 1)
@@ -137,6 +141,14 @@ func (c *Call) file(block []byte) abi.FileResult {
 		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 			return fail(sandbox.CodeNotAFile, "%s is not a file", call.Path)
 		}
+		// A link inside the folder could lead to what is not for modules.
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if info, err := root.Lstat(dir); err != nil {
+				return said(err)
+			} else if !info.IsDir() {
+				return fail(sandbox.CodeNotADirectory, "%s is not a directory", dir)
+			}
+		}
 		if call.Fn == "remove" {
 			if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return said(err)
@@ -148,7 +160,7 @@ func (c *Call) file(block []byte) abi.FileResult {
 		if err != nil {
 			return said(err)
 		}
-		return abi.FileResult{Handle: c.add(&openFile{File: f, root: root, temp: temp, name: name})}
+		return abi.FileResult{Handle: c.opened(&openFile{File: f, root: root, temp: temp, name: name})}
 	}
 	return fail(sandbox.CodeUnsupported, "fs has no %q", call.Fn)
 }

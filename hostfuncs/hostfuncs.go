@@ -117,6 +117,9 @@ type Call struct {
 	wg    sync.WaitGroup
 
 	handles map[int32]any
+	open    int // of the handles, those that the module opened itself
+	words   int // of progress told so far
+	word    string
 	last    *abi.Error
 	told    bool // the module knows that it shall stop
 	outMu   sync.Mutex
@@ -160,6 +163,28 @@ func (c *Call) OutputError() error {
 	c.outMu.Lock()
 	defer c.outMu.Unlock()
 	return c.outErr
+}
+
+// mostOpen is how many requests and files a module may have open in one operation,
+// and mostWords how often it may say what it waits for.
+const (
+	mostOpen  = 64
+	mostWords = 100
+)
+
+// full says that the module may open nothing more before it lets go of something,
+// or is nil.
+func (c *Call) full() *abi.Error {
+	if c.open < mostOpen {
+		return nil
+	}
+	return &abi.Error{Kind: string(sandbox.CodePermissionDenied), Message: fmt.Sprintf("%d requests and files are open; close one first", mostOpen)}
+}
+
+// opened is a handle of what the module opened itself.
+func (c *Call) opened(x io.Closer) int32 {
+	c.open++
+	return c.add(x)
 }
 
 func (c *Call) add(x any) int32 {
@@ -246,9 +271,7 @@ func (c *Call) Invoke(name string, ints []int64, block []byte) (n int64, out []b
 	case "created":
 		return c.created(block), nil
 	case "progress":
-		if c.op.Progress != nil {
-			c.op.Progress(abi.Clean(string(block), 200))
-		}
+		c.progress(abi.Clean(string(block), 200))
 		return 0, nil
 	case "log":
 		c.logLine(arg(0), string(block))
@@ -335,6 +358,15 @@ func (c *Call) logLine(level int32, text string) {
 	}
 	word := [...]string{"debug", "info", "warning", "error"}[min(max(level, 0), 3)]
 	c.record(Record{Event: "log", Level: word, Text: abi.Clean(text, line)}, time.Now())
+}
+
+// progress tells what is waited for, not twice the same and not without end.
+func (c *Call) progress(word string) {
+	if c.op.Progress == nil || word == c.word || c.words >= mostWords {
+		return
+	}
+	c.words, c.word = c.words+1, word
+	c.op.Progress(word)
 }
 
 // created tells the caller of a new machine.

@@ -1,6 +1,7 @@
 package hostfuncs
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -98,6 +99,9 @@ func TestSecretsGoWhereTheyMayAndAreNeverSeen(t *testing.T) {
 		case "/away":
 			http.Redirect(w, r, other.URL+"/there", http.StatusTemporaryRedirect)
 		default:
+			if r.URL.Path == "/bytes" {
+				w.Write([]byte{0xff})
+			}
 			fmt.Fprintf(w, "%s %s", r.Header.Get("Authorization"), r.URL.Query().Get("k"))
 		}
 	}))
@@ -114,6 +118,9 @@ func TestSecretsGoWhereTheyMayAndAreNeverSeen(t *testing.T) {
 	}
 	if a := send(t, c, abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"X": {"{{secret:other}}"}}}); a.Error == nil || a.Error.Kind != "permission_denied" || a.Error.Sent {
 		t.Errorf("a secret it was not given: %+v", a)
+	}
+	if a := send(t, c, abi.HTTPRequest{URL: s.URL + "/bytes", Headers: auth}); a.BodyB64 != base64.StdEncoding.EncodeToString([]byte("\xffBearer [secret] ")) {
+		t.Errorf("in bytes: %+v", a)
 	}
 	// A redirect to another host carries no header of the module.
 	if a := send(t, c, abi.HTTPRequest{URL: s.URL + "/away", Headers: auth}); a.Status != 200 || len(seen) != 1 || strings.Contains(seen[0], key) || strings.Contains(seen[0], "Authorization") {
@@ -163,6 +170,88 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 		if r := do(row[0], row[1], row[2]); r.Error == nil {
 			t.Errorf("%v: %+v", row, r)
 		}
+	}
+}
+
+// A link of the folder may be read through, but nothing is written where it leads.
+func TestNothingIsWrittenThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".git", "hooks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "hooks", "pre-push"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".git", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	c := call(t, Grant{Folders: []Folder{{Name: "f", Path: dir, Write: true}}}, Op{})
+	for _, fn := range []string{"create", "remove"} {
+		for _, name := range []string{"link/hooks/pre-push", "link/new", "link", ".git/hooks/new", ".GIT/config"} {
+			if r := invoke[abi.FileResult](t, c, "fs", abi.FileCall{Fn: fn, Root: "f", Path: name}); r.Error == nil {
+				t.Errorf("%s %s: %+v", fn, name, r)
+			}
+		}
+	}
+	if r := invoke[abi.FileResult](t, c, "fs", abi.FileCall{Fn: "create", Root: "f", Path: "new"}); r.Error != nil || r.Handle == 0 {
+		t.Errorf("a file of its own: %+v", r)
+	}
+	c.Close()
+	if names, err := os.ReadDir(filepath.Join(dir, ".git", "hooks")); err != nil || len(names) != 1 {
+		t.Errorf("the hooks are %v, %v", names, err)
+	}
+}
+
+// What a module opens is bounded, until it lets go of something.
+func TestAModuleOpensOnlySoMuchAtATime(t *testing.T) {
+	arrived := make(chan struct{}, 1000)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	hosts, err := ParseHosts([]string{s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := call(t, Grant{Hosts: hosts, Folders: []Folder{{Name: "f", Path: dir}}}, Op{})
+	request, _ := json.Marshal(abi.HTTPRequest{URL: s.URL})
+	var handles []int64
+	for range 1000 {
+		n, _ := c.Invoke("http_start", nil, request)
+		if n < 0 {
+			break
+		}
+		handles = append(handles, n)
+	}
+	if len(handles) != mostOpen {
+		t.Fatalf("%d requests are under way", len(handles))
+	}
+	if r := invoke[abi.FileResult](t, c, "fs", abi.FileCall{Fn: "open", Root: "f", Path: "a"}); r.Error == nil {
+		t.Errorf("a file: %+v", r)
+	}
+	if a := send(t, c, abi.HTTPRequest{URL: s.URL}); a.Error == nil || a.Error.Kind != "permission_denied" {
+		t.Errorf("a request: %+v", a)
+	}
+	c.Invoke("stream_close", handles[:1], nil)
+	if r := invoke[abi.FileResult](t, c, "fs", abi.FileCall{Fn: "open", Root: "f", Path: "a"}); r.Error != nil {
+		t.Errorf("once one is closed: %+v", r)
+	}
+}
+
+// What is waited for is told when it changes, and not without end.
+func TestProgressIsToldInAFewWords(t *testing.T) {
+	var told []string
+	c := call(t, Grant{}, Op{Progress: func(text string) { told = append(told, text) }})
+	for i := range 10000 {
+		c.Invoke("progress", nil, fmt.Appendf(nil, "step %d", i/2))
+	}
+	if len(told) != mostWords || told[0] != "step 0" || told[1] != "step 1" {
+		t.Errorf("%d words: %.40q…", len(told), told)
 	}
 }
 

@@ -444,7 +444,11 @@ func (c *Call) http(block []byte) abi.HTTPResponse {
 	if c.stopping() {
 		return abi.HTTPResponse{Error: &abi.Error{Kind: string(sandbox.CodeCancelled), Message: "the operation shall end"}}
 	}
-	x, err := c.begin(block, false)
+	err := c.full() // its answer may stay open
+	var x *exchange
+	if err == nil {
+		x, err = c.begin(block, false)
+	}
 	if err != nil {
 		c.last = err
 		return abi.HTTPResponse{Error: err}
@@ -468,7 +472,7 @@ func (c *Call) http(block []byte) abi.HTTPResponse {
 		}
 	}
 	if keep {
-		answer.Stream = c.add(x)
+		answer.Stream = c.opened(x)
 	} else {
 		x.Close()
 	}
@@ -549,7 +553,7 @@ func (x *exchange) answer() (a abi.HTTPResponse, keep bool) {
 	if utf8.Valid(data) {
 		a.Body = x.c.scrub(string(data))
 	} else {
-		a.BodyB64 = base64.StdEncoding.EncodeToString(data)
+		a.BodyB64 = base64.StdEncoding.EncodeToString([]byte(x.c.scrub(string(data))))
 	}
 	return a, false
 }

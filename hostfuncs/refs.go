@@ -187,6 +187,7 @@ func (c *Call) closeHandle(handle int32) int64 {
 		return c.fail(sandbox.CodeInvalidArgument, "%d is no handle to close", handle)
 	}
 	c.handles[handle] = nil
+	c.open--
 	if err := x.Close(); err != nil {
 		if e, ok := errors.AsType[*abi.Error](err); ok {
 			return c.failed(e)

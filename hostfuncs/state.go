@@ -51,7 +51,7 @@ func (c *Call) state(block []byte) abi.StateResult {
 	if err == nil {
 		err = json.Unmarshal(data, &kept)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || kept == nil {
 		kept = map[string]string{} // what cannot be read is no state
 	}
 	if call.Fn == "get" {

@@ -24,11 +24,14 @@ func (c *Call) start(block []byte) int64 {
 	if c.stopping() {
 		return abi.StatusStop
 	}
+	if err := c.full(); err != nil {
+		return c.failed(err)
+	}
 	x, err := c.begin(block, true)
 	if err != nil {
 		return c.failed(err)
 	}
-	return int64(c.add(x))
+	return int64(c.opened(x))
 }
 
 func (c *Call) exchange(handle int32) *exchange {

@@ -359,6 +359,12 @@ func TestAProviderKeepsALittleState(t *testing.T) {
 	if r := do(abi.StateCall{Fn: "get", Key: "a"}); r.Value != "1" {
 		t.Errorf("after a refusal: %+v", r)
 	}
+	if err := os.WriteFile(file, []byte("null"), 0o600); err != nil { // no state at all
+		t.Fatal(err)
+	}
+	if r := do(abi.StateCall{Fn: "set", Key: "a", Value: "2"}); r.Error != nil {
+		t.Errorf("after null: %+v", r)
+	}
 	if r := invoke[abi.StateResult](t, call(t, Grant{}, Op{}), "state", abi.StateCall{Fn: "get", Key: "a"}); r.Error == nil || r.Error.Kind != "permission_denied" {
 		t.Errorf("where none is kept: %+v", r)
 	}

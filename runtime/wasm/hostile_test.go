@@ -84,6 +84,36 @@ func TestBrokenModulesSayWhatHappened(t *testing.T) {
 	}
 }
 
+// A module that tells of one machine and answers with another has lost the first,
+// which is ended. A machine that was never ours is not.
+func TestAMachineThatWasToldOfIsTheOneThatIsOpen(t *testing.T) {
+	source := wasmtest.Source{Code: map[string][]byte{
+		abi.Open:    wasmtest.Opens(`{"id":"m-1","token":"eu"}`, `{"ok":{"id":"m-2","dir":"/work"}}`),
+		abi.Destroy: wasmtest.Say(`{"error":{"kind":"unavailable","message":"it cannot be ended now"}}`),
+	}}
+	var told []sandbox.Info
+	_, err := wasmtest.Load(t, "hand", source.Write(t)).Open(t.Context(), sandbox.Spec{Created: func(i sandbox.Info) { told = append(told, i) }})
+	if err == nil || !strings.Contains(err.Error(), "another id than the machine it told of") || !strings.Contains(err.Error(), "sandbox m-1 could not be ended") || strings.Contains(err.Error(), "m-2") {
+		t.Errorf("got %v", err)
+	}
+	if len(told) != 1 || told[0].ID != "m-1" || told[0].Token != "eu" {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// A list has an end.
+func TestAListWithoutEndIsGivenUp(t *testing.T) {
+	page := strings.Repeat(`{"id":"m-1"},`, 5000) + `{"id":"m-1"}`
+	p := wasmtest.Load(t, "hand", wasmtest.Source{Code: map[string][]byte{abi.List: wasmtest.Say(`{"ok":{"next":"more","sandboxes":[` + page + `]}}`)}}.Write(t))
+	l, ok := sandbox.As[sandbox.Lister](p)
+	if !ok {
+		t.Fatal("it does not list")
+	}
+	if found, err := l.List(t.Context(), sandbox.Spec{}); err == nil || !strings.Contains(err.Error(), "a list without end") {
+		t.Errorf("%d sandboxes, %v", len(found), err)
+	}
+}
+
 // Memory a module took is given back.
 func TestInstancesLeaveNothingBehind(t *testing.T) {
 	sb := hostile(t, wasmtest.Say(`{"ok":{"exit":0}}`))

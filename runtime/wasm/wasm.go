@@ -68,6 +68,8 @@ const (
 	killWithin     = 2500 * time.Millisecond
 	destroyWithin  = 30 * time.Second
 	mostToken      = 8 << 10
+	mostPages      = 1000
+	mostListed     = 5000 // sandboxes
 )
 
 // A Provider is one loaded module.
@@ -305,7 +307,7 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		Env: texts(spec.Env), Labels: spec.Labels, LifetimeMS: spec.Lifetime.Milliseconds(), IdleMS: spec.Idle.Milliseconds(),
 	}}
 	var mu sync.Mutex
-	made := ""
+	made, token := "", ""
 	op := operation{export: abi.Open, op: mode, spec: spec, grace: graceOther, progress: spec.Progress}
 	if mode == "start" {
 		op.created = func(o abi.Opened) {
@@ -315,8 +317,11 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 				return
 			}
 			made = o.ID
+			if len(o.Token) <= mostToken {
+				token = o.Token
+			}
 			if spec.Created != nil {
-				spec.Created(sandbox.Info{Provider: p.name, ID: o.ID, Token: o.Token, Expires: moment(o.ExpiresAtMS)})
+				spec.Created(sandbox.Info{Provider: p.name, ID: o.ID, Token: token, Expires: moment(o.ExpiresAtMS)})
 			}
 		}
 	}
@@ -325,6 +330,11 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if err == nil {
 		err = p.checkOpened(opened)
 	}
+	mu.Lock()
+	if err == nil && made != "" && made != opened.ID {
+		err = p.fault(abi.Open, errors.New("an answer with another id than the machine it told of"))
+	}
+	mu.Unlock()
 	if err != nil {
 		mu.Lock()
 		defer mu.Unlock()
@@ -332,7 +342,7 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyWithin)
 			defer cancel()
 			gone := spec
-			gone.ID, gone.Token = made, ""
+			gone.ID, gone.Token = made, token
 			if derr := p.Destroy(clean, gone); derr != nil {
 				return nil, fmt.Errorf("%w; sandbox %s could not be ended: %w", err, made, derr)
 			}
@@ -384,7 +394,8 @@ func (p *Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 func (p lister) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, error) {
 	req := &abi.ListRequest{Labels: spec.Labels}
 	var found []sandbox.Listed
-	for range 1000 {
+	pages := 0
+	for {
 		var page abi.Listing
 		if err := p.do(ctx, operation{export: abi.List, op: "list", spec: spec, grace: graceOther}, &req.Common, req, &page); err != nil {
 			return nil, err
@@ -399,11 +410,13 @@ func (p lister) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 			})
 		}
 		if page.Next == "" || page.Next == req.Cursor {
-			break
+			return found, nil
+		}
+		if pages++; pages == mostPages || len(found) > mostListed {
+			return nil, p.fault(abi.List, errors.New("a list without end"))
 		}
 		req.Cursor = page.Next
 	}
-	return found, nil
 }
 
 // Unwrap shows the provider below.

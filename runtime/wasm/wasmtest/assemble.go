@@ -37,6 +37,7 @@ const (
 	CallSleep     = 4 // i32 milliseconds → i32
 	CallLog       = 5 // i32 level, i64 block → i32
 	CallHTTP      = 6 // i64 block → i64
+	CallCreated   = 7 // i64 block → i32, if not:
 	callFetch     = 7 // i64 request, i64 body → i64, if it is imported
 	hostFunctions = 8
 	CallTree      = hostFunctions // i32 depth: a tree of calls without a loop
@@ -127,6 +128,12 @@ func Output(text string) []byte {
 	return slices.Concat(code, []byte{opI32, 1, opGet, 0, opCall, CallEmit, opDrop}, Say(`{"ok":{"exit":0}}`))
 }
 
+// Opens tells of a machine, and answers with a text.
+func Opens(created, answer string) []byte {
+	told := slices.Concat(block(created+strings.Repeat(" ", (8-len(created)%8)%8)), []byte{opGet, 0, opCall, CallCreated, opDrop})
+	return slices.Concat(told, Say(answer))
+}
+
 // Fetch makes a request by Extism's own HTTP, of a module that imports it.
 func Fetch(request string) []byte {
 	return slices.Concat(block(request+strings.Repeat(" ", (8-len(request)%8)%8)), []byte{opGet, 0}, I64(0), []byte{opCall, callFetch, opDrop, opI32, 0})
@@ -177,6 +184,7 @@ func (s Source) Assemble() []byte {
 		{0x60, 1, i32, 0},           // 5: tree
 		{0x60, 0, 0},                // 6: start, others
 		{0x60, 2, i64, i64, 1, i64}, // 7: Extism's HTTP
+		{0x60, 1, i64, 1, i32},      // 8: created
 	}
 	var imports [][]byte
 	add := func(module, fn string, typ byte) {
@@ -193,7 +201,7 @@ func (s Source) Assemble() []byte {
 	if s.Fetch {
 		add("extism:host/env", "http_request", 7)
 	} else {
-		add(from, "sleep", 4)
+		add(from, "created", 8)
 	}
 	if len(s.Imports) > 0 {
 		// They come last, so that the numbers above hold; the module is refused
@@ -214,7 +222,13 @@ func (s Source) Assemble() []byte {
 	}
 	usual := map[string][]byte{abi.Describe: Say(s.Describe), abi.Open: Say(`{"ok":{"id":"m-1","dir":"/work"}}`), abi.Exec: Say(`{"ok":{"exit":0}}`)}
 	var exports [][]byte
-	for _, e := range append([]string{marker}, abi.Required()...) {
+	wanted := append([]string{marker}, abi.Required()...)
+	for _, e := range abi.Optional() {
+		if s.Code[e] != nil {
+			wanted = append(wanted, e)
+		}
+	}
+	for _, e := range wanted {
 		if e == s.Without {
 			continue
 		}
