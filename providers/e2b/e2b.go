@@ -34,7 +34,8 @@ var (
 	_ sandbox.Killer   = (*box)(nil)
 	_ sandbox.Extender = (*box)(nil)
 
-	_ sandbox.Snapshotter = (*box)(nil)
+	_ sandbox.Snapshotter     = (*box)(nil)
+	_ sandbox.SnapshotRemover = Provider{}
 )
 
 // Describe says what the provider is and needs.

@@ -81,6 +81,7 @@ type stream struct {
 	file string
 	have int64
 	w    io.Writer // nil: nobody wants it
+	done bool      // it does not grow
 }
 
 func (j *job) file(kind string) string { return path.Join(j.run, j.id+"."+kind) }
@@ -411,7 +412,7 @@ func (j *job) deliver(s *stream, p []byte) error {
 // fetch delivers what the file of s holds up to size.
 func (j *job) fetch(s *stream, size int64) error {
 	for n := 1; s.have < size; n++ {
-		got, err := j.part(j.ctx, s.file, s.have, size-s.have, s.w)
+		got, err := j.part(j.ctx, s, size)
 		s.have += got
 		switch {
 		case errors.Is(err, errWrite):

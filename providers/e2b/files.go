@@ -49,7 +49,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 		return posix.InOp(op, err)
 	}
 	j := &job{box: b, ctx: ctx}
-	if err := j.fetch(&stream{file: name, w: w}, size); err != nil {
+	if err := j.fetch(&stream{file: name, w: w, done: true}, size); err != nil {
 		return posix.InOp(op, b.explain(ctx, err))
 	}
 	return nil
@@ -159,6 +159,8 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	switch {
 	case source.Err != nil:
 		return fmt.Errorf("upload: %w", source.Err)
+	case rest.Status(err) == http.StatusUnauthorized && b.renew(ctx):
+		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "upload", Msg: "the sandbox's access token has changed; the next attempt has the new one", Err: err}
 	case err != nil:
 		return b.explain(ctx, err)
 	case len(answer) == 0:
@@ -167,9 +169,10 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// part copies size bytes of the file name from offset on to w, or fewer if there
-// are no more, and returns how many bytes w took, also when it fails.
-func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
+// part delivers what the file of s holds up to end, or less if there is no more, and
+// returns how many bytes its writer took, also when it fails.
+func (b *box) part(ctx context.Context, s *stream, end int64) (int64, error) {
+	offset, size, w := s.have, end-s.have, s.w
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
 	idle := time.AfterFunc(idleAfter, cancel)
@@ -178,14 +181,14 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 	err := b.again(watched, false, func() error {
 		once := b.client()
 		once.Attempts = 1
-		query := url.Values{"path": {name}}
+		query := url.Values{"path": {s.file}}
 		if once.Header["Authorization"] != nil {
 			query.Set("username", "user")
 		}
 		var err error
 		resp, err = once.Stream(watched, rest.Request{
 			Op: "download", Method: "GET", Path: "/files", Query: query,
-			Header: http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)}, "Accept-Encoding": {"identity"}},
+			Header: http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", offset, end-1)}, "Accept-Encoding": {"identity"}},
 			Accept: []int{http.StatusRequestedRangeNotSatisfiable},
 		})
 		return err
@@ -209,7 +212,7 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 		if rest.IsPage(resp) {
 			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "E2B answered with a web page"}
 		}
-		if resp.ContentLength >= 0 && resp.ContentLength < offset+size {
+		if n := resp.ContentLength; n >= 0 && (n < end || s.done && n != end) {
 			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("E2B sent %d bytes that are not the file", resp.ContentLength)}
 		}
 		if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {

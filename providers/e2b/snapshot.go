@@ -62,20 +62,51 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 
 // snapshot returns the id of the snapshot with that name, of one sandbox if that
 // is given, or "".
-func (a *api) snapshot(ctx context.Context, of, name string) (id string, err error) {
+func (a *api) snapshot(ctx context.Context, of, name string) (string, error) {
+	ids, err := a.snapshots(ctx, of, name)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// snapshots returns the ids of all of them.
+func (a *api) snapshots(ctx context.Context, of, name string) (ids []string, err error) {
 	query := url.Values{}
 	if of != "" {
 		query.Set("sandboxID", of)
 	}
 	err = each(ctx, a, "find snapshot", "/snapshots", query, func(k kept) {
-		if id == "" && k.called(name) {
-			id = k.ID
+		if k.called(name) {
+			ids = append(ids, k.ID)
 		}
 	})
 	if rest.Status(err) == http.StatusNotFound {
 		err = nil // a service without snapshots
 	}
-	return id, err
+	return ids, err
+}
+
+// RemoveSnapshot removes the snapshot spec.Snapshot; of several of one name, all.
+func (Provider) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	a, err := connect(spec)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	op := "remove snapshot " + spec.Snapshot
+	ids, err := a.snapshots(ctx, "", spec.Snapshot)
+	for _, id := range ids {
+		if err == nil {
+			err = a.JSON(ctx, rest.Request{Op: op, Method: "DELETE", Path: "/templates/" + url.PathEscape(id)}, nil)
+		}
+		if destroyed(err) {
+			err = nil
+		}
+	}
+	return posix.InOp(op, err)
 }
 
 // Extend makes E2B keep the sandbox at least until t.

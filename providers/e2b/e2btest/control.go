@@ -43,7 +43,7 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "pause", "POST /sandboxes/{id}/pause", s.one(s.pause))
 	s.handle(mux, "snapshot", "POST /sandboxes/{id}/snapshots", s.one(s.snapshot))
 	s.handle(mux, "snapshots", "GET /snapshots", s.snapshots)
-	s.handle(mux, "delete-snapshot", "DELETE /templates/{id}", s.deleteSnapshot)
+	s.handle(mux, "snapshot-delete", "DELETE /templates/{id}", s.deleteSnapshot)
 	s.handle(mux, "unknown", "/", func(w http.ResponseWriter, r *http.Request) { refuse(w, 404, "no such route: "+r.URL.Path) })
 	s.daemon(mux)
 	return mux

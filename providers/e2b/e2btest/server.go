@@ -54,7 +54,7 @@ type Behaviour struct {
 
 // A Fault is what happens to some requests of one operation. The operations are
 // create, get, list, delete, connect, timeout, refreshes, pause, snapshot,
-// snapshots, health, upload, download, and those of the daemon by their method:
+// snapshots, snapshot-delete, health, upload, download, and those of the daemon by their method:
 // Start, Connect, List, SendSignal, SendInput, CloseStdin, Stat, MakeDir, Move,
 // ListDir, Remove.
 type Fault = emulate.Fault
