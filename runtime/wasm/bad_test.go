@@ -48,6 +48,7 @@ func TestBadModulesAreTold(t *testing.T) {
 		"late describe":             {wasmtest.Source{Code: map[string][]byte{abi.Describe: wasmtest.Spin()}}.Assemble(), "nothing within"},
 		"a need that is not met":    {wasmtest.Source{Describe: `{"ok":{"name":"x","features":{},"needs":["time.travel"]}}`}.Assemble(), `needs "time.travel"`},
 		"a promise without exports": {wasmtest.Source{Describe: `{"ok":{"name":"x","features":{},"can":["sandbox_snapshot"]}}`}.Assemble(), "does not export it"},
+		"a folder of two lines":     {wasmtest.Source{Describe: `{"ok":{"name":"x","features":{},"dir":"/a\n/b"}}`}.Assemble(), "holds a control character"},
 		"I/O in describe":           {wasmtest.Source{Code: map[string][]byte{abi.Describe: wasmtest.Sleep()}}.Assemble(), "nothing within"},
 	} {
 		t.Run(name, func(t *testing.T) {

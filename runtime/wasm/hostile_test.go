@@ -101,6 +101,27 @@ func TestAMachineThatWasToldOfIsTheOneThatIsOpen(t *testing.T) {
 	}
 }
 
+// What a module answers opening with is held to its form before anybody shows it.
+func TestAnOpenedMachineIsHeldToItsForm(t *testing.T) {
+	for name, row := range map[string][2]string{
+		"no id":                        {`{"dir":"/w"}`, "no valid id"},
+		"an id of two words":           {`{"id":"a b","dir":"/w"}`, "no valid id"},
+		"a directory not absolute":     {`{"id":"m-1","dir":"w"}`, "not absolute"},
+		"a directory of two lines":     {`{"id":"m-1","dir":"/w\nall is well"}`, "control character"},
+		"a directory with an escape":   {`{"id":"m-1","dir":"/w\u001b[2J"}`, "control character"},
+		"a directory longer than most": {`{"id":"m-1","dir":"/` + strings.Repeat("w", 5000) + `"}`, "too long"},
+		"a token larger than may be":   {`{"id":"m-1","dir":"/w","token":"` + strings.Repeat("t", 9000) + `"}`, "token that is too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := wasmtest.Load(t, "hand", wasmtest.Source{Code: map[string][]byte{abi.Open: wasmtest.Say(`{"ok":` + row[0] + `}`)}}.Write(t))
+			if _, err := p.Open(t.Context(), sandbox.Spec{}); sandbox.CodeOf(err) != sandbox.CodeInternal || !strings.Contains(err.Error(), row[1]) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %q", err, row[1])
+			}
+		})
+	}
+}
+
 // A list has an end.
 func TestAListWithoutEndIsGivenUp(t *testing.T) {
 	page := strings.Repeat(`{"id":"m-1"},`, 5000) + `{"id":"m-1"}`

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/talkops-ai/talkops/hostfuncs"
 	"github.com/talkops-ai/talkops/runtime/wasm/helper"
@@ -226,6 +227,9 @@ func (p *Provider) checkAbout() error {
 			return bad("%s says that it can %s but does not export it. This is a fault of the module; tell its author.", file, abi.Clean(e, 60))
 		}
 	}
+	if len(p.about.Dir) > 4095 || strings.ContainsFunc(p.about.Dir, unicode.IsControl) {
+		return bad("%s declares a directory that is too long or holds a control character. This is a fault of the module; tell its author.", file)
+	}
 	for _, s := range p.about.Settings {
 		if s.Key == "" || strings.ContainsAny(s.Key, "{}: ") {
 			return bad("%s declares a setting whose key is %q. This is a fault of the module; tell its author.", file, abi.Clean(s.Key, 60))
@@ -364,6 +368,8 @@ func (p *Provider) checkOpened(o abi.Opened) error {
 		wrong = "no valid id"
 	case !strings.HasPrefix(string(o.Dir), "/"):
 		wrong = "a directory that is not absolute"
+	case checkName("open", string(o.Dir)) != nil || strings.ContainsFunc(string(o.Dir), unicode.IsControl):
+		wrong = "a directory that is too long or holds a control character"
 	case len(o.Token) > mostToken:
 		wrong = "a token that is too long"
 	}
