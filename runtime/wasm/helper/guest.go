@@ -165,8 +165,12 @@ func parameters(p *extism.CurrentPlugin, f abi.Function, stack []uint64) (c Host
 	return c, true
 }
 
-// ask makes one host call.
+// ask makes one host call. After the end of the operation, whose last one may still
+// be open, there are none.
 func (o *operation) ask(ctx context.Context, index int, c HostCall) (int64, []byte) {
+	if ctx.Err() != nil {
+		return abi.StatusStop, nil
+	}
 	if abi.Functions()[index].Name == "stopped" {
 		select {
 		case <-o.soft:
