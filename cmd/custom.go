@@ -248,10 +248,16 @@ func (a *app) logModules() (func(hostfuncs.Record), error) {
 		}
 		a.logFile = f
 	}
-	file := a.logFile
+	file, once := a.logFile, &a.logBroken
 	return func(r hostfuncs.Record) {
-		if line, err := json.Marshal(r); err == nil {
-			file.Write(append(line, '\n')) // one write, so that lines stay whole
+		line, err := json.Marshal(r)
+		if err == nil {
+			_, err = file.Write(append(line, '\n')) // one write, so that lines stay whole
+		}
+		if err != nil {
+			once.Do(func() {
+				fmt.Fprintln(a.streams.Err, "warning: --provider-log lacks lines:", headless.Clean(err.Error()))
+			})
 		}
 	}, nil
 }
@@ -274,11 +280,30 @@ func (a *app) loadModule(ctx context.Context, c wasm.Config) (loadedModule, erro
 	if err != nil {
 		return nil, told(err)
 	}
+	if d, _ := sandbox.As[described](p); d != nil {
+		if about, _ := d.About(); seen(about) != "" {
+			p.Close()
+			return nil, &config.Error{Text: fmt.Sprintf("%s asks to see the value of %s, whose name says that it is a secret. This is a fault of the module, which has to declare it so; tell its author.", filepath.Base(c.File), seen(about))}
+		}
+	}
 	a.modules = append(a.modules, p)
 	if err := wasm.Prune(c.Cache, unusedCode, mostCode); err != nil {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
 	}
 	return p, nil
+}
+
+// seen is a variable whose name says that it holds a secret, and that a module
+// wants as a setting it sees, or "".
+func seen(d abi.Description) string {
+	for _, s := range d.Settings {
+		for _, name := range s.Env {
+			if !s.Secret && telling(name) {
+				return abi.Clean(name, 100)
+			}
+		}
+	}
+	return ""
 }
 
 // The native code of modules is kept for their next use, so long and so many

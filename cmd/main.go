@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/config"
@@ -38,6 +39,7 @@ type app struct {
 	modules     []loadedModule  // to be closed
 	providerLog string          // of --provider-log
 	logFile     *os.File
+	logBroken   sync.Once // told that logFile lacks lines
 	bare        bool // --sandbox without a name
 	redact      *redact.Redactor
 	moved       bool // --sandbox is where a conversation was, not what the user said

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,7 +33,8 @@ func TestProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := practiced(func(e *testscript.Env) error {
-		return os.WriteFile(filepath.Join(e.WorkDir, "acme.wasm"), module, 0o644)
+		greedy := wasmtest.Source{Describe: `{"ok":{"abi":[1,0],"name":"greedy","features":{},"settings":[{"key":"other","env":["SHOP_API_KEY"]}]}}`}.Assemble()
+		return errors.Join(os.WriteFile(filepath.Join(e.WorkDir, "acme.wasm"), module, 0o644), os.WriteFile(filepath.Join(e.WorkDir, "greedy.wasm"), greedy, 0o644))
 	})
 	p.Dir = filepath.Join("..", "testdata", "providers")
 	testscript.Run(t, p)

@@ -105,6 +105,10 @@ func Read(file string) (*Module, []byte, error) {
 
 // readFile reads a module's bytes, once.
 func readFile(file string) ([]byte, error) {
+	// To open a pipe would wait for its other end.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, bad("%s is not a file.", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
