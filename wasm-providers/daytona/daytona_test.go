@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/talkops-ai/talkops/providers/daytona"
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
 	"github.com/talkops-ai/talkops/sdk/conform"
@@ -27,4 +28,13 @@ func TestContractThroughTheWall(t *testing.T) {
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
+}
+
+func BenchmarkModule(b *testing.B) {
+	s := daytonatest.New(b)
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	wasmtest.Bench(b, wasmtest.Load(b, "daytona", wasmtest.Build(b, "."), "http://"+u.Host), daytona.Provider{}, s.Settings())
 }

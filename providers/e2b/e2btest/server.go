@@ -23,6 +23,8 @@ import (
 type Config struct {
 	Key string           // the API key that is accepted; empty is "e2b_" and 40 hexadecimal digits
 	Now func() time.Time // the clock of lifetimes; nil is time.Now
+
+	Listener net.Listener // where it is reached; nil is a loopback port
 }
 
 // A Server is the emulated service. It is safe for concurrent use.
@@ -62,15 +64,18 @@ type Fault = emulate.Fault
 // A Request is one line of the request log.
 type Request = emulate.Request
 
-// Start starts a server on a loopback port. Close ends it.
+// Start starts a server. Close ends it.
 func Start(cfg Config) (*Server, error) {
 	cfg.Key = cmp.Or(cfg.Key, "e2b_0123456789abcdef0123456789abcdef01234567")
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+	listener := cfg.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return nil, err
+		}
 	}
 	s := &Server{cfg: cfg, listener: listener}
 	s.http = &http.Server{Handler: s.routes()}
