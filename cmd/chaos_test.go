@@ -79,12 +79,6 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d lives", began)
 }
 
-// A network can be taken away.
-type network interface {
-	Unplug(refuses bool)
-	Plug()
-}
-
 // A chaosLife is one run of talkops and what comes after it.
 type chaosLife struct {
 	t       *testing.T

@@ -75,6 +75,7 @@ func (c *conversation) Status() tui.Status {
 // Prompt implements tui.Session.
 func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
 	emit = watching(c.box, emit)
+	defer c.box.Working()()
 	said := c.app.redact.Stream() // a secret may be cut between two pieces
 	partial := ""                 // of the step that streams
 	rest := func() {
@@ -124,6 +125,7 @@ const mostShown = 20_000
 // Shell implements tui.Session.
 func (c *conversation) Shell(ctx context.Context, command string, emit func(agent.Event)) error {
 	emit = watching(c.box, emit)
+	defer c.box.Working()()
 	id := uuid.NewString()
 	emit(agent.CallStarted{ID: id, Tool: "execute", Effect: tool.Runs, Command: command, Provider: c.place.Provider, Machine: c.place.ID})
 	var seen bytes.Buffer

@@ -64,6 +64,7 @@ func (a *app) wantExport(cfg *config.Config) (wish, error) {
 func watching(s *session.Session, emit func(agent.Event)) func(agent.Event) {
 	writes := map[string]bool{}
 	return func(e agent.Event) {
+		s.Active()
 		switch e := e.(type) {
 		case agent.CallStarted:
 			writes[e.ID] = e.Effect == tool.Writes || e.Effect == tool.Runs

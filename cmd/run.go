@@ -198,6 +198,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	printer.Place = place
 
 	outcome, err := func() (rubric.Outcome, error) {
+		defer s.Working()()
 		logs := ""
 		if box.host { // logs of a disposable machine go with it
 			dir, err := os.MkdirTemp("", "talkops-logs-")

@@ -1,5 +1,13 @@
+//go:build unix
+
 package cmd
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
-const termSignal = syscall.SIGTERM
+// signals are those that stories send.
+var signals = map[string]os.Signal{
+	"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+}

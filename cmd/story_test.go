@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
+
+var gap = flag.Duration("gap", 0, "how long the network is gone in stories; 0: as each says")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"talkops": func() { os.Exit(Main()) }, "docs-server": docsServer})
@@ -41,7 +44,10 @@ func TestMain(m *testing.M) {
 //	asked TEXT             check that the model was shown a text
 //	trap [clean]           start a server nobody may call, at $TRAP; check that nobody did
 //	search FILE            start a SearXNG at $SEARCH, host $SEARCHHOST, that answers with a file
-//	signal NAME            send a signal (INT, TERM, KILL) to the background program
+//	signal NAME            send a signal (INT, TERM, KILL; STOP, CONT) to the background program
+//	unplug [refuse]        take the cloud's network away; refuse: connections break
+//	storm STATUS           answer everything with that status and do nothing
+//	plug [DELAY]           end both, after a while
 //	[snapshots]            the cloud can keep the state of a machine, and remove it
 //	await OP               wait until that operation, or "model", has been asked for
 func TestStories(t *testing.T) { stories(t, "script", nil) }
@@ -89,6 +95,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
 			"boxes": checkBoxes, "box": theBox, "awaitbox": awaitBox, "forget": forget, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap, "search": startSearch,
+			"unplug": unplug, "storm": storm, "plug": plug,
 		},
 		RequireExplicitExec: false,
 	})
@@ -240,10 +247,42 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 	for _, c := range ts.BackgroundCmds() {
-		sig := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}[args[0]]
-		if args[0] == "TERM" {
-			sig = termSignal
+		ts.Check(c.Process.Signal(signals[args[0]]))
+	}
+}
+
+// A network can be taken away, so that nothing arrives or connections break.
+type network interface {
+	Unplug(refuses bool)
+	Plug()
+}
+
+func unplug(ts *testscript.TestScript, _ bool, args []string) {
+	on(ts).cloud.(network).Unplug(len(args) > 0)
+}
+
+// plug returns when the network is there again.
+func plug(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) > 0 {
+		d, err := time.ParseDuration(args[0])
+		ts.Check(err)
+		if *gap > 0 {
+			d = *gap
 		}
-		ts.Check(c.Process.Signal(sig))
+		time.Sleep(d)
+	}
+	on(ts).cloud.(network).Plug()
+	on(ts).cloud.(interface{ Heal() }).Heal()
+}
+
+func storm(ts *testscript.TestScript, _ bool, args []string) {
+	status, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	asked := map[string]bool{}
+	for _, r := range on(ts).cloud.Requests("") {
+		if !asked[r.Op] {
+			asked[r.Op] = true
+			on(ts).cloud.Inject(daytonatest.Fault{Op: r.Op, Status: status, Times: -1})
+		}
 	}
 }

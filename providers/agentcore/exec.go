@@ -34,7 +34,7 @@ const (
 	moveWithin  = 5 * time.Minute  // for one piece of a file
 	watchFor    = 2 * time.Second  // how long a report waits for news, in the session
 	startsIn    = 20 * time.Second // how long a task may take to begin
-	lostAfter   = time.Minute      // how long a running command may be out of sight
+	lostAfter   = 5 * time.Minute  // how long a running command may be out of sight
 	stopWithin  = 10 * time.Second // for ending a command
 	limitGrace  = 5 * time.Second  // how much later than here a command is ended there
 	statusEvery = 15 * time.Second // how often a silent task's status is looked at

@@ -20,7 +20,7 @@ import (
 
 const (
 	inlineMost = 16 << 10         // a longer command line travels as a file
-	lostAfter  = time.Minute      // how long a running command may be out of sight
+	lostAfter  = 5 * time.Minute  // how long a running command may be out of sight
 	stopWithin = 8 * time.Second  // for ending a command; the toolbox gives it 5 s
 	idleAfter  = 30 * time.Second // a download that stands still is asked for again
 

@@ -21,7 +21,7 @@ import (
 const (
 	dialWithin  = 30 * time.Second
 	startBudget = 2 * time.Minute // for a command to be started
-	lostAfter   = time.Minute     // how long a running command may be out of sight
+	lostAfter   = 5 * time.Minute // how long a running command may be out of sight
 	pingEvery   = 30 * time.Second
 	frameMost   = 64 << 20
 )

@@ -25,7 +25,7 @@ import (
 const (
 	inlineMost  = 32 << 10         // a longer command travels as a file; Modal takes 64 KiB
 	pieceMost   = 512 << 10        // of standard input in one message
-	lostAfter   = time.Minute      // how long a running command may be out of sight
+	lostAfter   = 5 * time.Minute  // how long a running command may be out of sight
 	stopWithin  = 15 * time.Second // for ending a command; the script gives it 1 s
 	watchWithin = 15 * time.Second // one question for the status
 	idleAfter   = 45 * time.Second // a silent stream is asked for again

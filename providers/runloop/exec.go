@@ -24,7 +24,7 @@ import (
 
 const (
 	inlineMost = 16 << 10         // a longer command travels as a file
-	lostAfter  = time.Minute      // how long a running command may be out of sight
+	lostAfter  = 5 * time.Minute  // how long a running command may be out of sight
 	stopWithin = 15 * time.Second // for ending a command
 	idleAfter  = 30 * time.Second // a stream or download that stands still is asked for again
 	lagWithin  = 3 * time.Second  // how long output may arrive after its command has ended

@@ -24,7 +24,7 @@ import (
 
 const (
 	inlineMost  = 16 << 10         // a longer command travels as a file
-	lostAfter   = time.Minute      // how long a running command may be out of sight
+	lostAfter   = 5 * time.Minute  // how long a running command may be out of sight
 	startAnswer = 30 * time.Second // how long the answer to a start may take
 	stopWithin  = 15 * time.Second // for ending a command
 	idleAfter   = 2 * time.Minute  // a stream that stands still is asked for again; the script sends a line before that

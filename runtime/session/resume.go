@@ -116,5 +116,6 @@ func (s *Session) Extend(ctx context.Context, t time.Time) (time.Time, error) {
 		return time.Time{}, err
 	}
 	s.lease.Expires = until
+	s.heart.end(until)
 	return until, s.opts.Leases.Put(s.lease)
 }

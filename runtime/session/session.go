@@ -62,6 +62,7 @@ type Session struct {
 	watching chan struct{} // closed when nobody brings changes home on the side any more
 	unwatch  context.CancelFunc
 	bringing sync.Mutex // one brings changes home
+	heart    heart
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -434,7 +435,7 @@ func (s *Session) End() error {
 	err := s.bringHome()
 	if gone := errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound); err != nil && !gone && s.Fresh {
 		s.problem("sandbox %s keeps your work and ends by itself %s", s.lease.ID, s.lease.Ends())
-		s.opts.Warn("look at it: TALKOPS_SANDBOX_SYNC_WORKSPACE=false talkops sandbox exec --sandbox %s --sandbox-id %s -- ls", s.lease.Provider, s.lease.ID)
+		s.opts.Warn("fetch it: talkops sandbox rescue %s", s.lease.Run)
 		s.opts.Warn("end it: talkops sandbox rm --discard %s", s.lease.ID)
 		return &UnsavedError{s.lease.ID, err}
 	}
@@ -474,8 +475,14 @@ func (s *Session) Changed() {
 func (s *Session) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.changed, s.watching, s.unwatch = make(chan struct{}, 1), make(chan struct{}), cancel
+	var alive sync.WaitGroup
+	if s.Fresh {
+		run := s.keepAlive()
+		alive.Go(func() { run(ctx) })
+	}
 	go func() {
 		defer close(s.watching)
+		defer alive.Wait()
 		for {
 			select {
 			case <-ctx.Done():
@@ -500,13 +507,30 @@ func (s *Session) bringHome() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*endTimeout)
 	defer cancel()
 	err := s.home.Bring(ctx, s.Sandbox, false)
-	for try := 0; try < 2 && err != nil; try++ {
+	for try := 1; err != nil; try++ {
 		// What something there made and removed again while it was looked at is
-		// not missing the next time.
-		if _, lost := errors.AsType[*workspace.LostError](err); !lost {
+		// not missing the next time; and a vendor that cannot be reached may be soon.
+		_, lost := errors.AsType[*workspace.LostError](err)
+		if lost && try > 2 || !lost && !errors.Is(err, sandbox.ErrUnavailable) {
 			break
 		}
-		err = s.home.Bring(ctx, s.Sandbox, false)
+		if try == 1 && !lost {
+			s.opts.Note("the changes cannot be fetched now (%v); trying on", err)
+		}
+		if !lost {
+			select {
+			case <-time.After(time.Duration(min(try, 5)) * time.Second):
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		next := s.home.Bring(ctx, s.Sandbox, false)
+		if ctx.Err() != nil && next != nil {
+			break // the first reason tells more
+		}
+		err = next
 	}
 	if err != nil {
 		return err

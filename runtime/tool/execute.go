@@ -139,6 +139,9 @@ func (s *set) command(ctx context.Context, command, dir string, check bool, limi
 	default:
 		failed, _ := failure(ctx, "", err)
 		b.WriteString(failed.Text + " [the output may not be complete]\n")
+		if result.Code == sandbox.CodeUnavailable {
+			b.WriteString("[contact was lost: it is not known whether the command ran, or ran to its end. It is not run again by itself; look at what it was to change before you do]\n")
+		}
 	}
 	s.section(ctx, &b, "stdout", stdout, cmd.ID)
 	s.section(ctx, &b, "stderr", stderr, cmd.ID)
