@@ -102,6 +102,13 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 
 // upload streams r to the file name, which it replaces. Parents are made.
 func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
+	// An upload of any length is right as long as it goes on.
+	unbounded := *b.tools
+	unbounded.Timeout = 24 * time.Hour
+	if rest.Outside(r) {
+		form, kind := rest.Form("files[0].path", name, "files[0].file", path.Base(name), r)
+		return b.explain(ctx, unbounded.JSON(ctx, rest.Request{Op: "upload", Method: "POST", Path: "/files/bulk-upload", Body: form, Type: kind}, nil))
+	}
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	var sent int64
@@ -128,9 +135,6 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 			Bytes *int64 `json:"bytes"`
 		} `json:"files"`
 	}
-	// An upload of any length is right as long as it goes on.
-	unbounded := *b.tools
-	unbounded.Timeout = 24 * time.Hour
 	// The transport waits for its body, which may be a reader that stands still.
 	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
 	defer stop()
@@ -167,17 +171,16 @@ func (b *box) download(ctx context.Context, name string, offset int64, w io.Writ
 // part is download of a file that has size bytes; negative is unknown. An answer
 // that is neither a range nor of that size is not the file.
 func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
+	if n, carried, err := b.carry(ctx, name, offset, w); carried {
+		return n, err
+	}
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
 	idle := time.AfterFunc(idleAfter, cancel)
 	defer idle.Stop()
 	once := *b.tools
 	once.Attempts = 1
-	resp, err := once.Stream(watched, rest.Request{
-		Op: "download", Method: "GET", Path: "/files/download", Query: url.Values{"path": {name}},
-		Header: http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}, "Accept-Encoding": {"identity"}},
-		Accept: []int{http.StatusRequestedRangeNotSatisfiable},
-	})
+	resp, err := once.Stream(watched, piece(name, fmt.Sprintf("bytes=%d-", offset)))
 	if err != nil {
 		if ctx.Err() == nil && watched.Err() != nil {
 			return 0, stalled
@@ -232,6 +235,50 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 		}
 		if err != nil {
 			return n, cut(ctx, err)
+		}
+	}
+}
+
+// piece asks for a part of the file name.
+func piece(name, bytes string) rest.Request {
+	return rest.Request{
+		Op: "download", Method: "GET", Path: "/files/download", Query: url.Values{"path": {name}},
+		Header: http.Header{"Range": {bytes}, "Accept-Encoding": {"identity"}},
+		Accept: []int{http.StatusRequestedRangeNotSatisfiable},
+	}
+}
+
+const (
+	carryMost   = 16 << 20 // bytes of one request whose answer goes past the module
+	carryWithin = 2 * time.Minute
+)
+
+// carry is part where the transport delivers the bytes by itself. Carried is false
+// if it cannot, or the service does not honour ranges.
+func (b *box) carry(ctx context.Context, name string, offset int64, w io.Writer) (sum int64, carried bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, carryWithin)
+	defer cancel()
+	once := *b.tools
+	once.Attempts = 1
+	for {
+		resp, n, carried, err := once.Carry(limited, piece(name, fmt.Sprintf("bytes=%d-%d", offset+sum, offset+sum+carryMost-1)), w, http.StatusPartialContent)
+		sum += n
+		switch {
+		case !carried:
+			return 0, false, nil
+		case err != nil:
+			if ctx.Err() == nil && limited.Err() != nil {
+				err = stalled
+			}
+			return sum, true, err
+		case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+			return sum, true, nil
+		case resp.StatusCode != http.StatusPartialContent && sum == 0:
+			return 0, false, nil
+		case resp.StatusCode != http.StatusPartialContent, !strings.HasPrefix(resp.Header.Get("Content-Range"), "bytes "+strconv.FormatInt(offset+sum-n, 10)+"-"):
+			return sum, true, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "Daytona sent another part than was asked for"}
+		case n < carryMost:
+			return sum, true, nil
 		}
 	}
 }

@@ -418,13 +418,13 @@ func (j *job) fetch(s *stream, size int64) error {
 		case errors.Is(err, errWrite):
 			j.failed = err
 			return err
-		case err == nil && s.have < size:
+		case err == nil && got == 0:
 			err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "read output", Msg: fmt.Sprintf("only %d of %d bytes arrived", s.have, size)}
-		case err == nil:
-			continue
-		}
-		if got > 0 {
+		case got > 0:
 			n = 1
+		}
+		if err == nil || errors.Is(err, context.Canceled) && j.ctx.Err() == nil {
+			continue // that the command shall end is no reason to stop reading
 		}
 		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable && sandbox.CodeOf(err) != sandbox.CodeRateLimited {
 			return err

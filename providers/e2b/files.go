@@ -55,8 +55,9 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	return nil
 }
 
-// sizedScript is posix.WriteScript for a file that must have $4 bytes.
-const sizedScript = `[ $(($(wc -c <"$1"))) = "$4" ] || exit 96
+// sizedScript is posix.WriteScript for a file that must have $4 bytes; any number
+// if that is negative.
+const sizedScript = `[ "$4" -lt 0 ] || [ $(($(wc -c <"$1"))) = "$4" ] || exit 96
 ` + posix.WriteScript
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
@@ -76,7 +77,12 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 		}
 	}()
 	counted := &count{r: r}
-	if err := b.upload(ctx, j.file("u"), counted); err != nil {
+	if rest.Outside(r) {
+		counted.n = -1 // who sends it counts
+	} else {
+		r = counted
+	}
+	if err := b.upload(ctx, j.file("u"), r); err != nil {
 		return posix.InOp(op, err)
 	}
 	out, exit, err := b.shell(ctx, false, sizedScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()), strconv.FormatInt(counted.n, 10))
@@ -108,20 +114,24 @@ func (c *count) Read(p []byte) (int, error) {
 func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	client := b.client()
 	client.Timeout = 24 * time.Hour // an upload of any length is right as long as it goes on
+	b.mu.Lock()
+	forms, old := b.tools.Forms, b.tools.Old
+	b.mu.Unlock()
+	request := rest.Request{Op: "upload", Method: "POST", Path: "/files", Query: url.Values{"path": {name}}, Type: "application/octet-stream"}
+	if old {
+		request.Query.Set("username", "user")
+	}
+	var answer []struct{}
+	if !forms && rest.Outside(r) {
+		request.Body = r
+		return b.uploaded(ctx, client.JSON(ctx, request, &answer), len(answer))
+	}
 	watched, r, unwatch := rest.Watch(ctx, r, "upload", "E2B", silentAfter)
 	defer unwatch()
 	source := &posix.Source{R: r}
 	pr, pw := io.Pipe()
-	request := rest.Request{
-		Op: "upload", Method: "POST", Path: "/files", Query: url.Values{"path": {name}}, Body: pr, Type: "application/octet-stream",
-	}
+	request.Body = pr
 	write := func() error { _, err := io.Copy(pw, source); return err }
-	b.mu.Lock()
-	forms, old := b.tools.Forms, b.tools.Old
-	b.mu.Unlock()
-	if old {
-		request.Query.Set("username", "user")
-	}
 	if forms {
 		form := multipart.NewWriter(pw)
 		request.Type = form.FormDataContentType()
@@ -144,7 +154,6 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	// The transport waits for its body, which may be a reader that stands still.
 	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
 	defer stop()
-	var answer []struct{}
 	err := client.JSON(watched, request, &answer)
 	pr.CloseWithError(errors.New("the upload has ended"))
 	select {
@@ -156,14 +165,20 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	if err != nil && watched.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(watched)
 	}
-	switch {
-	case source.Err != nil:
+	if source.Err != nil {
 		return fmt.Errorf("upload: %w", source.Err)
+	}
+	return b.uploaded(ctx, err, len(answer))
+}
+
+// uploaded is what came of an upload whose answer names so many files.
+func (b *box) uploaded(ctx context.Context, err error, files int) error {
+	switch {
 	case rest.Status(err) == http.StatusUnauthorized && b.renew(ctx):
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "upload", Msg: "the sandbox's access token has changed; the next attempt has the new one", Err: err}
 	case err != nil:
 		return b.explain(ctx, err)
-	case len(answer) == 0:
+	case files == 0:
 		return &sandbox.Error{Code: sandbox.CodeInternal, Op: "upload", Msg: "E2B's answer names no file"}
 	}
 	return nil
@@ -173,24 +188,31 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 // returns how many bytes its writer took, also when it fails.
 func (b *box) part(ctx context.Context, s *stream, end int64) (int64, error) {
 	offset, size, w := s.have, end-s.have, s.w
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	idle := time.AfterFunc(idleAfter, cancel)
-	defer idle.Stop()
-	var resp *http.Response
-	err := b.again(watched, false, func() error {
+	ask := func(until int64) (*rest.Client, rest.Request) {
 		once := b.client()
 		once.Attempts = 1
 		query := url.Values{"path": {s.file}}
 		if once.Header["Authorization"] != nil {
 			query.Set("username", "user")
 		}
-		var err error
-		resp, err = once.Stream(watched, rest.Request{
+		return once, rest.Request{
 			Op: "download", Method: "GET", Path: "/files", Query: query,
-			Header: http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", offset, end-1)}, "Accept-Encoding": {"identity"}},
+			Header: http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", offset, until-1)}, "Accept-Encoding": {"identity"}},
 			Accept: []int{http.StatusRequestedRangeNotSatisfiable},
-		})
+		}
+	}
+	if n, carried, err := b.carry(ctx, s, min(end, offset+carryMost), ask); carried {
+		return n, err
+	}
+	watched, cancel := context.WithCancel(ctx)
+	defer cancel()
+	idle := time.AfterFunc(idleAfter, cancel)
+	defer idle.Stop()
+	var resp *http.Response
+	err := b.again(watched, false, func() error {
+		once, request := ask(end)
+		var err error
+		resp, err = once.Stream(watched, request)
 		return err
 	})
 	if err != nil {
@@ -239,6 +261,41 @@ func (b *box) part(ctx context.Context, s *stream, end int64) (int64, error) {
 		}
 	}
 	return n, nil
+}
+
+const (
+	carryMost   = 16 << 20 // bytes of one request whose answer goes past the module
+	carryWithin = 2 * time.Minute
+)
+
+// carry is part where the transport delivers the bytes by itself. Carried is false
+// if it cannot, or the service does not honour ranges.
+func (b *box) carry(ctx context.Context, s *stream, end int64, ask func(int64) (*rest.Client, rest.Request)) (n int64, carried bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, carryWithin)
+	defer cancel()
+	offset := s.have
+	var resp *http.Response
+	err = b.again(limited, false, func() error {
+		once, request := ask(end)
+		resp, n, carried, err = once.Carry(limited, request, s.w, http.StatusPartialContent)
+		return err
+	})
+	switch {
+	case !carried:
+		return 0, false, nil
+	case err != nil:
+		if ctx.Err() == nil && limited.Err() != nil {
+			err = stalled
+		}
+		return n, true, err
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		return 0, true, nil
+	case resp.StatusCode != http.StatusPartialContent:
+		return 0, false, nil
+	case !strings.HasPrefix(resp.Header.Get("Content-Range"), "bytes "+strconv.FormatInt(offset, 10)+"-") || n > end-offset:
+		return n, true, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "E2B sent another part than was asked for"}
+	}
+	return n, true, nil
 }
 
 // stalled is the error of a download that stood still.

@@ -20,7 +20,10 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-const pieceMost = 4 << 20 // a shorter file is kept in memory and may be sent again
+const (
+	pieceMost   = 4 << 20   // a shorter file is kept in memory and may be sent again
+	outsideMost = 256 << 10 // the same where more would have to go through a module
+)
 
 // errWrite marks a failure of the caller's writer.
 var errWrite = errors.New("the output cannot be written")
@@ -74,8 +77,9 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	return nil
 }
 
-// placeScript is posix.WriteScript for a file $1 of which $4 bytes were sent.
-const placeScript = `[ $(($(wc -c <"$1"))) -eq "$4" ] || exit 80
+// placeScript is posix.WriteScript for a file $1 of which $4 bytes were sent; that is
+// not known if it is negative.
+const placeScript = `[ "$4" -lt 0 ] || [ $(($(wc -c <"$1"))) -eq "$4" ] || exit 80
 ` + posix.WriteScript
 
 const exitShort = 80
@@ -95,7 +99,12 @@ func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.F
 		}
 	}()
 	sent := &counted{r: r}
-	if err := b.upload(ctx, j.file("u"), sent); err != nil {
+	if rest.Outside(r) {
+		sent.n = -1 // who sends it counts
+	} else {
+		r = sent
+	}
+	if err := b.upload(ctx, j.file("u"), r); err != nil {
 		return posix.InOp(op, err)
 	}
 	out, exit, err := b.shell(ctx, placeScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()), strconv.FormatInt(sent.n, 10))
@@ -132,10 +141,14 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 		data []byte
 		err  error
 	}
+	most := int64(pieceMost)
+	if rest.Outside(r) {
+		most = outsideMost
+	}
 	// A reader that stands still, such as a terminal, is left behind.
 	began := make(chan head, 1)
 	go func() {
-		data, err := io.ReadAll(io.LimitReader(source, pieceMost+1))
+		data, err := io.ReadAll(io.LimitReader(source, most+1))
 		began <- head{data, err}
 	}()
 	var first head
@@ -149,8 +162,14 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
 	}
 	// The private directory may have been deleted.
 	restore := func() { b.shell(ctx, `mkdir -p -m 700 "$1"`, b.run) }
-	if len(first.data) > pieceMost {
+	if int64(len(first.data)) > most {
 		restore()
+		if rest.Outside(r) {
+			form, kind := rest.Form("path", name, "file", path.Base(name), bytes.NewReader(first.data), r)
+			unbounded := b.api.Client
+			unbounded.Timeout = 24 * time.Hour
+			return b.explain(ctx, unbounded.JSON(ctx, rest.Request{Op: "upload", Method: "POST", Path: b.api.path(b.id, "upload_file"), Body: form, Type: kind}, nil))
+		}
 		return b.send(ctx, name, io.MultiReader(bytes.NewReader(first.data), source), source)
 	}
 	for n := 1; ; n++ {
@@ -224,11 +243,18 @@ func (b *box) download(ctx context.Context, name string, offset, size int64, w i
 	defer idle.Stop()
 	once := b.api.Client
 	once.Attempts = 1
-	resp, err := once.Stream(watched, rest.Request{
+	request := rest.Request{
 		Op: "download", Method: "POST", Path: b.api.path(b.id, "download_file"), Retry: rest.Never,
 		Header: http.Header{"Accept": {"application/octet-stream"}, "Accept-Encoding": {"identity"}},
 		JSON:   map[string]string{"path": name},
-	})
+	}
+	if offset == 0 && size > 0 {
+		n, carried, err := carry(ctx, once, request, size, w)
+		if carried {
+			return n, err
+		}
+	}
+	resp, err := once.Stream(watched, request)
 	if err != nil {
 		if ctx.Err() == nil && watched.Err() != nil {
 			return 0, stalled
@@ -268,6 +294,26 @@ func (b *box) download(ctx context.Context, name string, offset, size int64, w i
 			return n, cut(ctx, err)
 		}
 	}
+}
+
+// carryWithin bounds a download that goes past the module, for each 16 MiB.
+const carryWithin = 2 * time.Minute
+
+// carry is download of a whole file where the transport delivers the bytes by
+// itself. Carried is false if it cannot.
+func carry(ctx context.Context, c rest.Client, request rest.Request, size int64, w io.Writer) (n int64, carried bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, carryWithin*time.Duration(1+size>>24))
+	defer cancel()
+	_, n, carried, err = c.Carry(limited, request, w, http.StatusOK)
+	switch {
+	case !carried:
+		return 0, false, nil
+	case err != nil && ctx.Err() == nil && limited.Err() != nil:
+		err = stalled
+	case err == nil && n != size:
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("Runloop sent %d bytes that are not the file", n)}
+	}
+	return n, true, err
 }
 
 // absent reports whether err says that there is no such file. Runloop does not

@@ -186,6 +186,12 @@ func patience(others int) int32 {
 // A source reads a handle of the caller.
 type source struct{ handle int32 }
 
+// Handle lets sdk/guest/guesthttp send what the source gives without reading it.
+func (s *source) Handle() int32 { return s.handle }
+
+// Close leaves the handle to the caller.
+func (s *source) Close() error { return nil }
+
 func (s *source) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -215,6 +221,9 @@ type sink struct {
 	handle int32
 	stream int32 // 1 stdout, 2 stderr; 0: the handle
 }
+
+// Handle lets sdk/guest/guesthttp see that a writer is the caller's.
+func (s *sink) Handle() int32 { return s.handle }
 
 func (s *sink) Write(p []byte) (int, error) {
 	n := 0

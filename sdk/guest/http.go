@@ -32,6 +32,7 @@ type Request struct {
 	Sign      *abi.Sign // the host signs the request
 
 	To    io.Writer // takes the body of a 2xx answer, which stays outside if the caller handed it over
+	OK    []int     // the statuses whose body it takes if the caller handed it over; none: 2xx
 	Again bool      // it may be sent again after a failure
 
 	Timeout time.Duration // 0: the operation's own
@@ -71,13 +72,14 @@ type Response struct {
 }
 
 // Do sends r and waits for the whole answer. A status of any kind is an answer;
-// the error is the network's, or that of a host that is not allowed.
+// the error is the network's, or that of a host that is not allowed. If it breaks
+// off, the Response beside the error says how much To took.
 func Do(ctx context.Context, r Request) (*Response, error) {
 	wire, err := r.wire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wire.Response.Mode, wire.Response.Max = "inline", r.Most
+	wire.Response.Mode, wire.Response.Max, wire.Response.OK = "inline", r.Most, r.OK
 	to, direct := r.To.(*sink)
 	if direct && to.stream > 0 {
 		wire.Response.Mode, wire.Response.To = "emit", to.stream
@@ -107,9 +109,9 @@ func response(a abi.HTTPResponse) (*Response, error) {
 	if a.Error != nil {
 		if a.Error.Kind == string(sandbox.CodeCancelled) {
 			current.stop()
-			return nil, context.Canceled
+			return &Response{N: a.N}, context.Canceled
 		}
-		return nil, a.Error.Sandbox()
+		return &Response{N: a.N}, a.Error.Sandbox()
 	}
 	out := &Response{Status: a.Status, Header: a.Headers, Body: []byte(a.Body), N: a.N}
 	if a.BodyB64 != "" {

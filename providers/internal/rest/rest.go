@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,6 +190,32 @@ func (r Request) idempotent() bool {
 
 // send makes one attempt. A status that is no answer is a StatusError.
 func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	doer := c.Doer
+	if doer == nil {
+		doer = Default
+	}
+	resp, err := doer.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, c.judge(r, resp)
+}
+
+// judge returns the StatusError of an answer that is none, whose body it closes.
+func (c *Client) judge(r Request, resp *http.Response) error {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 || slices.Contains(r.Accept, resp.StatusCode) {
+		return nil
+	}
+	defer resp.Body.Close()
+	return c.statusError(resp)
+}
+
+// request is r as it is sent.
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	address := strings.TrimSuffix(c.Base, "/") + r.Path
 	if len(r.Query) > 0 {
 		address += "?" + r.Query.Encode()
@@ -213,24 +240,7 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	if media != "" {
 		req.Header.Set("Content-Type", media)
 	}
-	doer := c.Doer
-	if doer == nil {
-		doer = Default
-	}
-	resp, err := doer.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return resp, nil
-	}
-	for _, status := range r.Accept {
-		if resp.StatusCode == status {
-			return resp, nil
-		}
-	}
-	defer resp.Body.Close()
-	return nil, c.statusError(resp)
+	return req, nil
 }
 
 // failed gives err its code and says what was being done.
