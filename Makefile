@@ -7,12 +7,16 @@
 GO ?= go
 export CGO_ENABLED ?= 0
 
-VENDORS = modal daytona runloop langsmith agentcore vercel
+VENDORS = modal daytona runloop langsmith agentcore vercel e2b
 
-.PHONY: build demo test short check conform-full fmt vet staticcheck race cross chaos test-vendors test-guests bench screenshots ci clean
+.PHONY: build e2b demo test short check conform-full fmt vet staticcheck race cross chaos test-vendors test-guests bench screenshots ci clean
 
 build:
 	$(GO) build -o bin/talkops ./cmd/talkops
+
+# A provider that is used as a module: build/e2b.wasm.
+e2b:
+	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags="-s -w" -o build/e2b.wasm ./wasm-providers/e2b
 
 # The model's half of the conversation comes from a recording; every tool call
 # really happens, in a scratch copy of the project.
