@@ -66,7 +66,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		return "", err
 	}
 	a.warn(cfg)
-	a.noteOrphans()
+	a.noteOrphans(cfg)
 	a.tidySaved(cfg)
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
 	want, err := a.wantExport(cfg)

@@ -139,7 +139,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	if !f.quiet {
 		a.warn(cfg)
-		a.noteOrphans()
+		a.noteOrphans(cfg)
 		a.tidySaved(cfg)
 	}
 	if cfg.Run.Timeout > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
@@ -132,12 +133,16 @@ other computers.`,
 			}
 			if len(leases) > 0 {
 				w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tSTATE\tPROJECT")
+				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tCOST\tSTATE\tPROJECT")
+				cfg, cfgErr := a.load(nil, config.Untrusted)
 				for _, l := range leases {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
-						l.Ends(), state(l), headless.Clean(l.Project))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
+						l.Ends(), dollars(cost(cfg, l)), state(l), headless.Clean(l.Project))
 				}
 				w.Flush()
+				if cfgErr != nil {
+					a.warnf("warning: what they cost is not known: %v", cfgErr)
+				}
 			} else if err == nil {
 				fmt.Fprintln(a.streams.Err, "no sandboxes of ours")
 			}
@@ -187,6 +192,26 @@ func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.L
 	return found, errors.Join(errs...)
 }
 
+// cost estimates what a machine has cost until now, by what the user says its provider
+// asks; 0 if that is not known. Cfg may be nil.
+func cost(cfg *config.Config, l session.Lease) (usd float64) {
+	if cfg == nil || l.Created.IsZero() {
+		return 0
+	}
+	until := time.Now()
+	if !l.Expires.IsZero() && l.Expires.Before(until) {
+		until = l.Expires
+	}
+	return max(until.Sub(l.Created), 0).Hours() * cfg.Providers[l.Provider].USDPerHour
+}
+
+func dollars(usd float64) string {
+	if usd == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("about $%.2f", usd)
+}
+
 func orName(l session.Lease) string {
 	if l.ID != "" {
 		return l.ID
@@ -216,21 +241,29 @@ func alive(l session.Lease) bool {
 	return l.Host == host && processAlive(l.PID)
 }
 
-// noteOrphans says how many machines earlier runs left.
-func (a *app) noteOrphans() {
+// noteOrphans says how many machines earlier runs left, for how long, and what that
+// costs where it is known.
+func (a *app) noteOrphans(cfg *config.Config) {
 	leases, err := a.leases().List()
 	if err != nil {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
 	}
-	n := 0
+	n, usd, oldest := 0, 0.0, time.Duration(0)
 	for _, l := range leases {
 		if !l.Kept && !alive(l) {
 			n++
+			usd += cost(cfg, l)
+			oldest = max(oldest, time.Since(l.Created))
 		}
 	}
-	if n > 0 {
-		fmt.Fprintf(a.streams.Err, "%d sandboxes of earlier runs may still run; see: talkops sandbox list\n", n)
+	if n == 0 {
+		return
 	}
+	text := fmt.Sprintf("%d sandboxes of earlier runs may still run, for up to %s", n, oldest.Round(time.Second))
+	if usd > 0 {
+		text += ", " + dollars(usd)
+	}
+	fmt.Fprintf(a.streams.Err, "%s; see: talkops sandbox list\n", text)
 }
 
 // rmCommand ends machines of ours.

@@ -215,8 +215,9 @@ type Provider struct {
 	Env        []string    // variables it may be given
 	MemoryMB   int         // 0: the default
 	Limits     Limits
-	Project    bool   // Backend comes from the project's file
-	Where      string // where Backend stands
+	USDPerHour float64 // what one of its sandboxes costs; 0: not known
+	Project    bool    // Backend comes from the project's file
+	Where      string  // where Backend stands
 }
 
 // Limits bound a module; 0 is the default.
@@ -481,8 +482,9 @@ func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:]
 // providerKeys are the keys of a [sandboxes.providers.<name>] table.
 var providerKeys = []string{"backend", "working_dir", "options", "sha256"}
 
-// grantKeys are those that say what a module may touch: the user's own.
-var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb", "limits"}
+// grantKeys are those that say what a module may touch, and what a sandbox costs: the
+// user's own.
+var grantKeys = []string{"allow_hosts", "allow_paths", "env", "memory_mb", "limits", "usd_per_hour"}
 
 // checkKeys reports keys that mean nothing: an error where a misspelling could
 // weaken isolation, else a warning.

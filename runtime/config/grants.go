@@ -38,6 +38,18 @@ func (c *Config) grants(p *Provider, f *file, own bool, at string, t map[string]
 				return errorf("%s: %s.memory_mb must be a whole number from 1 to 1024", where, at)
 			}
 			p.MemoryMB = int(n)
+		case "usd_per_hour":
+			switch n := v.(type) {
+			case float64:
+				p.USDPerHour = n
+			case int64:
+				p.USDPerHour = float64(n)
+			default:
+				p.USDPerHour = -1
+			}
+			if p.USDPerHour < 0 || p.USDPerHour > 1000 {
+				return errorf("%s: %s.usd_per_hour must be a number from 0 to 1000", where, at)
+			}
 		case "limits":
 			if err := p.Limits.read(f, at+".limits", v); err != nil {
 				return err

@@ -31,7 +31,9 @@ func (l *Log) Unplug(refuses bool) {
 		for c := range l.net.lines {
 			c.reset()
 		}
-		l.net.whole.Broadcast()
+		if l.net.whole != nil {
+			l.net.whole.Broadcast()
+		}
 	}
 }
 
