@@ -29,41 +29,45 @@ func (a *app) canChat() bool {
 // leaves.
 func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	for {
-		next, err := a.chatOnce(ctx, cfg, f)
+		next, want, err := a.chatOnce(ctx, cfg, f)
+		f.message = ""
+		if err != nil && a.tryAgain(ctx, &f, err) {
+			continue
+		}
 		if err != nil || next == "" {
 			return err
 		}
+		f.want = want
 		if f.thread, err = a.findThread(cfg, next); err != nil {
 			return err
 		}
 		if cfg, err = f.again(f.thread); err != nil {
 			return err
 		}
-		f.message = ""
 	}
 }
 
 // chatOnce is one conversation in the chat window: the same wiring as a headless
 // run, with a person to ask. It returns the id of the conversation to go on with, or
-// "".
-func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (string, error) {
+// "", and what is wanted of its machine if that was lost.
+func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (string, string, error) {
 	a.redact = a.redactor(cfg)
 	if err := a.demandTrust(cfg); err != nil {
-		return "", err
+		return "", "", err
 	}
 	mode, err := f.mode(cfg)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if mode == "" {
 		mode = approval.Manual
 	}
 	if _, err := approval.ParseRules(cfg.Approval.Allow, cfg.Approval.Ask, cfg.Approval.Deny); err != nil {
-		return "", &usageError{err.Error()}
+		return "", "", &usageError{err.Error()}
 	}
 	lookups, hosts, err := a.webTools(cfg)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	a.warn(cfg)
 	a.noteOrphans(cfg)
@@ -71,40 +75,50 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
 	want, err := a.wantExport(cfg)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	box, err := a.prepare(ctx, cfg)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	f.slip.opening(box)
 	a.redact = a.redactor(cfg, box.secrets...)
 	printer.Redact = a.redact
 	open, closeModels, err := a.models(ctx, cfg, f, printer)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer closeModels()
 	setup := a.redact.Writer(noteWriter{printer})
-	box.opts.Note, box.opts.Warn, box.opts.Output = printer.Note, printer.Warn, setup
+	says := &voice{p: printer}
+	box.opts.Note, box.opts.Warn, box.opts.Output = says.note, says.warn, setup
 	box.tell()
 	at := approval.Place{Provider: cfg.Sandbox.Provider}
 	aside, err := a.start(ctx, cfg, at, printer.Note, printer.Warn)
 	if err != nil {
-		return "", ended(ctx, err)
+		return "", "", ended(ctx, err)
 	}
 	defer func() {
 		for _, problem := range aside.end(ctx, at) {
 			printer.Warn("%v", problem)
 		}
 	}()
-	s, moved, err := a.enter(ctx, box, f.thread, printer)
+	enter := func() (*session.Session, string, error) { return a.enter(ctx, box, f.thread, printer) }
+	if f.want == lostNew {
+		enter = func() (*session.Session, string, error) { return a.replace(ctx, box, f.thread.Machine, printer) }
+	}
+	s, moved, err := enter()
 	setup.Close()
 	if err != nil {
-		return "", ended(ctx, err)
+		return "", "", ended(ctx, err)
 	}
 	printer.Stop()
-	next, err := a.converse(ctx, cfg, f, box, s, moved, mode, hosts, lookups, aside, open)
+	c, err := a.converse(ctx, cfg, f, box, s, moved, mode, hosts, lookups, aside, open, says)
+	if err == nil && c.want != "" {
+		a.let(s, c, printer)
+		printer.Stop()
+		return c.next, c.want, nil
+	}
 	if asks(cfg) && ctx.Err() == nil {
 		want = a.askExport(ctx, s, want)
 	}
@@ -120,13 +134,12 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		printer.Warn("%s", p)
 	}
 	printer.Stop()
-	return next, ended(ctx, err)
+	return c.next, "", ended(ctx, err)
 }
 
-// converse shows the window over an open session. It returns the id of the
-// conversation to go on with, or "".
+// converse shows the window over an open session, and returns what it came to.
 func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box *box, s *session.Session, moved string, mode approval.Mode, hosts approval.Hosts,
-	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error)) (string, error) {
+	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error), says *voice) (*conversation, error) {
 	info := s.Sandbox.Info()
 	c := &conversation{
 		app: a, cfg: cfg, box: s, expires: s.Expires(), title: box.opts.Provider.Describe().Title,
@@ -136,14 +149,14 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	if box.host {
 		dir, err := os.MkdirTemp("", "talkops-logs-")
 		if err != nil {
-			return "", err
+			return c, err
 		}
 		defer os.RemoveAll(dir)
 		logs = dir
 	}
 	m, _, err := open(s.Dir)
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	c.policy = a.policy(cfg, mode, c.place, info.Dir, logs)
 	c.policy.Hosts = hosts
@@ -155,6 +168,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	}
 	c.window = a.window(cfg)
 	c.window.Session, c.window.First, c.window.Commands = c, f.message, commands()
+	c.lookups = a.redact.Tools(aside.hooks.Tools(slices.Concat(lookups, aside.tools), c.place))
 	c.agent = &agent.Agent{
 		Model: m, Place: c.place,
 		Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
@@ -171,7 +185,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	}
 	c.kept, err = a.remembering(cfg, c.agent, f.thread, moved, false, func(format string, args ...any) { c.window.Note(fmt.Sprintf(format, args...)) })
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	defer func() { c.kept.close() }()
 	c.kept.at(s, box.host)
@@ -179,9 +193,11 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 		c.window.Past, c.usage, c.told = saidIn(c.agent.History), f.thread.Usage, f.thread.CostUSD
 		c.cost = c.told
 	}
+	says.through(c.window)
 	err = c.window.Run(ctx)
+	says.through(nil)
 	if id := c.kept.id(); id != "" && c.spoken() && c.next == "" {
 		fmt.Fprintf(a.streams.Err, "this conversation is kept; to go on with it: talkops -r %s\n", id)
 	}
-	return c.next, err
+	return c, err
 }

@@ -160,6 +160,8 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 	switch {
 	case verb != "" && s.Place.Host:
 		return tui.Reply{}, errors.New("tools work on this computer: there is no machine")
+	case slices.Contains([]string{lostAgain, lostNew, lostWithout}, verb) && rest == "":
+		return c.recover(verb)
 	case verb == "keep" && !c.box.Fresh:
 		return tui.Reply{Text: "The machine is not this session's own and stays anyway."}, nil
 	case verb == "keep" && rest == "off":
@@ -182,7 +184,7 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 		c.mu.Unlock()
 		return tui.Reply{Text: "It ends by itself at " + until.Local().Format("15:04 on 2006-01-02")}, nil
 	case verb != "":
-		return tui.Reply{}, errors.New("/sandbox, /sandbox keep [off] or /sandbox extend TIME")
+		return tui.Reply{}, errors.New("/sandbox, /sandbox keep [off], /sandbox extend TIME, or, when the machine is lost, /sandbox again, new or without")
 	case s.Place.Host:
 		return tui.Reply{Text: "Tools work on this computer, in " + c.box.Dir}, nil
 	}

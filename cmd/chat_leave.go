@@ -25,11 +25,17 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		return otherwise
 	}
 	a.warnf("looking what was changed in the sandbox…")
-	if err := s.Fetch(ctx); err != nil || len(h.Changes) == 0 {
+	err := s.Fetch(ctx)
+	lost := gone(err)
+	if err != nil && !lost || len(h.Changes) == 0 {
 		return otherwise
 	}
 	take, _ := h.Split(true)
-	a.warnf("changed in the sandbox: %s", h)
+	if lost {
+		a.warnf("the machine is no more; saved of it: %s", h)
+	} else {
+		a.warnf("changed in the sandbox: %s", h)
+	}
 	for i, c := range take {
 		if i == mostNamed {
 			a.warnf("  and %d more", len(take)-i)
@@ -45,7 +51,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		a.warnf("  %s %s", mark, quoted(c.Name))
 	}
 	question := "What becomes of it? [a]pply to the project, [b]ranch, [p]atch, [d]iscard"
-	if s.Fresh {
+	if s.Fresh && !lost {
 		question += ", or [k]eep the machine"
 	}
 	for range 5 {
@@ -74,7 +80,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", headless.Clean(h.Run.ID))
 			return wish{what: "none"}
 		case "k", "keep":
-			if s.Fresh {
+			if s.Fresh && !lost {
 				s.KeepRunning(true)
 				return wish{what: "patch"}
 			}

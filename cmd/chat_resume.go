@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -111,7 +112,14 @@ func (a *app) enter(ctx context.Context, box *box, t *thread.Thread, p *headless
 			return nil, "", err
 		}
 	}
-	p.Warn("%s is no more; a new machine is opened with what was saved of it", placeName(was))
+	p.Warn("%s is no more", placeName(was))
+	return a.replace(ctx, box, was, p)
+}
+
+// replace opens a new machine in place of one that a conversation had, and puts what
+// was saved of that into it.
+func (a *app) replace(ctx context.Context, box *box, was thread.Machine, p *headless.Printer) (*session.Session, string, error) {
+	p.Warn("a new machine is opened with what was saved of %s", placeName(was))
 	s, err := session.Start(ctx, box.opts)
 	if err != nil {
 		return nil, "", err
@@ -120,7 +128,7 @@ func (a *app) enter(ctx context.Context, box *box, t *thread.Thread, p *headless
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("put the saved work into the new machine: %w", err), s.End())
 	}
-	return s, "The machine of before is gone; this is a new one with the project as it is now on the user's computer. " + told +
+	return s, "The machine of before is not there any more; this is a new one with the project as it is now on the user's computer. " + told +
 		" What was installed or started there is not here.", nil
 }
 
@@ -143,7 +151,7 @@ func (a *app) leaseOf(m thread.Machine) (session.Lease, bool, error) {
 		a.warnf("warning: %v", err)
 	}
 	lease, ok := find(leases, m.Run)
-	if ok && !lease.Kept && alive(lease) {
+	if ok && !lease.Kept && lease.PID != os.Getpid() && alive(lease) {
 		return lease, false, &usageError{fmt.Sprintf("sandbox %s is in use by process %d", lease.ID, lease.PID)}
 	}
 	return lease, ok && lease.ID != "", nil
@@ -246,13 +254,19 @@ func (a *app) remembering(cfg *config.Config, ag *agent.Agent, t *thread.Thread,
 	return kept, nil
 }
 
+// The marks of what talkops tells the model.
+const (
+	reminding = "[talkops] "
+	reminded  = "I have taken note of it."
+)
+
 // reminder is what a resumed conversation says to the model of its place, as a user
 // who tells and an assistant who has heard.
 func reminder(text string) []model.Message {
 	if text == "" {
 		return nil
 	}
-	return []model.Message{{Role: model.RoleUser, Text: "[talkops] " + text}, {Role: model.RoleAssistant, Text: "I have taken note of it."}}
+	return []model.Message{{Role: model.RoleUser, Text: reminding + text}, {Role: model.RoleAssistant, Text: reminded}}
 }
 
 // openThread takes up a conversation for writing.

@@ -3,7 +3,6 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +31,10 @@ type conversation struct {
 	title  string
 	kept   *keeper
 	next   string // the conversation to go on with; empty: none
+
+	lookups []tool.Tool // those that need no machine
+	gone    bool        // the vendor says that the machine is no more
+	want    string      // of a machine that was lost; empty: it was not
 
 	mu      sync.Mutex
 	policy  approval.Policy
@@ -76,6 +79,7 @@ func (c *conversation) Status() tui.Status {
 func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
 	emit = watching(c.box, emit)
 	defer c.box.Working()()
+	watch := &loss{}
 	said := c.app.redact.Stream() // a secret may be cut between two pieces
 	partial := ""                 // of the step that streams
 	rest := func() {
@@ -103,6 +107,7 @@ func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.
 		default:
 			rest()
 		}
+		watch.event(e, c.place.Provider)
 		emit(e)
 	}
 	outcome, err := c.agent.Run(ctx, text)
@@ -113,10 +118,10 @@ func (c *conversation) Prompt(ctx context.Context, text string, emit func(agent.
 	if err != nil && strings.TrimSpace(partial) != "" {
 		c.agent.Say(model.Message{Role: model.RoleAssistant, Text: partial + "\n[broken off here]"})
 	}
-	if errors.Is(err, sandbox.ErrGone) {
-		err = fmt.Errorf("%w. The conversation stays; the machine does not come back. For a new one with what was saved of it, leave with /exit and say: talkops -r %s", err, c.kept.id())
+	if ctx.Err() != nil {
+		return outcome, err
 	}
-	return outcome, err
+	return outcome, c.lost(watch, err)
 }
 
 // mostShown is how much of a command's output the model gets to see.
@@ -147,7 +152,10 @@ func (c *conversation) Shell(ctx context.Context, command string, emit func(agen
 	text := fmt.Sprintf("I ran this command myself, where your tools work: %s\nIt ended with %d. Its output:\n%s", command, exit, bytes.ToValidUTF8(seen.Bytes(), []byte("\ufffd")))
 	c.agent.Say(model.Message{Role: model.RoleUser, Text: text})
 	c.agent.Say(model.Message{Role: model.RoleAssistant, Text: "I have seen it."})
-	return err
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return c.lost(&loss{}, err)
 }
 
 type writerFunc func([]byte) (int, error)

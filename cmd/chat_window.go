@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
@@ -54,7 +55,10 @@ func nameOf(dir string) string {
 // saidIn is what was said in a conversation, without the work between.
 func saidIn(messages []model.Message) []tui.Said {
 	var said []tui.Said
-	for _, m := range messages {
+	for i, m := range messages {
+		if m.Role == model.RoleUser && strings.HasPrefix(m.Text, reminding) || i > 0 && m.Text == reminded && strings.HasPrefix(messages[i-1].Text, reminding) {
+			continue // talkops told the model
+		}
 		if m.Text != "" && m.Role != model.RoleTool {
 			said = append(said, tui.Said{User: m.Role == model.RoleUser, Text: m.Text})
 		}

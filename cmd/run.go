@@ -41,6 +41,7 @@ type runFlags struct {
 	promptGiven     bool
 	rubricGiven     bool
 	resume          string // the id of a conversation
+	want            string // of the machine of a conversation that was lost
 	receipt         string
 
 	slip   *receipt                                       // that is being written; nil: none

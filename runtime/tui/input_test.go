@@ -229,7 +229,7 @@ func TestCompactionIsSaid(t *testing.T) {
 func TestPastIsShown(t *testing.T) {
 	b := openWindow(t, &Window{Session: &desk{}, Theme: ThemeNone, Past: []Said{{true, "a"}, {false, "b"}, {true, "c"}, {false, "d"}, {true, "first **asked**"}, {false, "then **answered**"}}})
 	b.until("it is shown", func() bool {
-		return strings.Contains(b.all(), "2 messages before") && strings.Contains(b.all(), "› first **asked**") && strings.Contains(b.all(), "This conversation goes on.")
+		return strings.Contains(b.all(), "and 2 before") && strings.Contains(b.all(), "› first **asked**") && strings.Contains(b.all(), "This conversation goes on.")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -261,6 +262,11 @@ func (p *plain) take(m tea.Msg) {
 			p.line("Interrupted.")
 		case m.err != nil:
 			p.line("Error: %v", m.err)
+			if lost, ok := errors.AsType[*LostError](m.err); ok {
+				for _, c := range lost.Choices {
+					p.line("/sandbox %s: %s, %s", c.Value, c.Label, c.Detail)
+				}
+			}
 		}
 		if !p.leaving && len(p.queue) == 0 {
 			p.line("Ready.")

@@ -55,6 +55,18 @@ type Reply struct {
 	Leave   bool // the window closes
 }
 
+// A LostError ends a turn since the machine is lost. The window shows what is known,
+// and offers what can be done: a choice becomes the command /sandbox VALUE.
+type LostError struct {
+	Err     error
+	Choices []Choice
+}
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is known.
+func (e *LostError) Unwrap() error { return e.Err }
+
 // A Status is what the line at the bottom shows.
 type Status struct {
 	Place   approval.Place

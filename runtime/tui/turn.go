@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +97,10 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 		}
 		v.setInput(strings.Join(append(all, v.input.Value()), "\n"))
 		v.queue = nil
+	}
+	if lost, ok := errors.AsType[*LostError](msg.err); ok && !v.stopped && !v.leaving {
+		v.pick = newPicker("the machine is lost; what now?", lost.Choices, func(c Choice) tea.Cmd { return v.command(nil, "sandbox", c.Value) })
+		cmds = append(cmds, v.notify("has lost its machine"))
 	}
 	return tea.Batch(append(cmds, v.pump())...)
 }

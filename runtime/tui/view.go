@@ -150,7 +150,7 @@ func (v *view) past() []tea.Cmd {
 	const shown = 4
 	var cmds []tea.Cmd
 	if n := len(said) - shown; n > 0 {
-		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("… %d messages before", n)))
+		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("… and %d before", n)))
 		said = said[n:]
 	}
 	for _, m := range said {
