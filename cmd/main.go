@@ -42,6 +42,7 @@ type app struct {
 	logBroken   sync.Once // told that logFile lacks lines
 	bare        bool // --sandbox without a name
 	redact      *redact.Redactor
+	wanders     bool // a conversation goes on, and where is not known yet
 	moved       bool // --sandbox is where a conversation was, not what the user said
 }
 
@@ -204,7 +205,7 @@ func (a *app) load(flags map[string]string, trust config.Trust) (*config.Config,
 		}
 	}
 	return config.Load(config.Sources{
-		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: a.env, Flags: flags, Bare: a.bare, Trust: trust,
+		Home: a.home, Dir: a.dir, UserHome: a.userHome, Env: a.env, Flags: flags, Bare: a.bare, Elsewhere: a.wanders, Trust: trust,
 		Providers: append(a.providers.Names(), a.added()...), Approved: a.approved,
 	})
 }

@@ -115,6 +115,7 @@ func (g *given) values(c *cobra.Command) map[string]string {
 
 // loadFor resolves the configuration for a command.
 func (a *app) loadFor(c *cobra.Command, g *given) (*config.Config, error) {
+	a.wanders = c.Flags().Changed("resume") && !a.moved
 	trust := config.Untrusted
 	yes, _ := c.Flags().GetBool("trust-project")
 	no, _ := c.Flags().GetBool("ignore-project-config")

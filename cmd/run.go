@@ -102,6 +102,9 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 			if cfg, err = f.again(f.thread); err != nil {
 				return err
 			}
+			if local := cfg.Sandbox.Provider == "local"; local && (c.Flags().Changed("keep-sandbox") || c.Flags().Changed("sandbox-export")) {
+				return &usageError{"there is no sandbox to keep: this conversation goes on on this computer"}
+			}
 		}
 		if chat {
 			if cfg, err = a.settleTrust(c, flags, cfg); err != nil {

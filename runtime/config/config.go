@@ -42,6 +42,7 @@ type Sources struct {
 	Env       func(string) (string, bool) // the environment
 	Flags     map[string]string           // given flags by long name, without dashes
 	Bare      bool                        // --sandbox was given without a name
+	Elsewhere bool                        // a conversation goes on, perhaps in another sandbox than is said here
 	Trust     Trust
 	Providers []string // known provider names
 	// Approved reports whether the user has approved the project at root with

@@ -307,7 +307,7 @@ func (c *Config) conflicts(src Sources) error {
 		return errorf("%s needs a sandbox: add --sandbox <provider>, or set one with: talkops config set sandbox.provider <provider>", idSource(c))
 	case setup && s.Provider == "local":
 		return errorf("--sandbox-setup runs inside a sandbox; this run is local. Nothing was executed.")
-	case (keep || export) && s.Provider == "local":
+	case (keep || export) && s.Provider == "local" && !src.Elsewhere:
 		return errorf("there is no sandbox to keep: this run is local.")
 	case s.ID != "" && c.Value("sandbox.snapshot_name").Origin.Layer >= LayerAlias && s.Snapshot != "":
 		return errorf("--sandbox-id attaches to an existing sandbox; --sandbox-snapshot-name creates one. Use only one.")
