@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/talkops-ai/talkops/hostfuncs"
@@ -246,9 +247,9 @@ func (a *app) logModules() (func(hostfuncs.Record), error) {
 		if err != nil {
 			return nil, &usageError{"--provider-log: " + err.Error()}
 		}
-		a.logFile = f
+		a.logFile, a.logBroken = f, &sync.Once{}
 	}
-	file, once := a.logFile, &a.logBroken
+	file, once := a.logFile, a.logBroken
 	return func(r hostfuncs.Record) {
 		line, err := json.Marshal(r)
 		if err == nil {

@@ -39,8 +39,8 @@ type app struct {
 	modules     []loadedModule  // to be closed
 	providerLog string          // of --provider-log
 	logFile     *os.File
-	logBroken   sync.Once // told that logFile lacks lines
-	bare        bool // --sandbox without a name
+	logBroken   *sync.Once // told that logFile lacks lines
+	bare        bool       // --sandbox without a name
 	redact      *redact.Redactor
 	wanders     bool // a conversation goes on, and where is not known yet
 	moved       bool // --sandbox is where a conversation was, not what the user said

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -112,7 +113,8 @@ type Call struct {
 	f     *Functions
 	op    Op
 	began time.Time
-	ctx   context.Context // ends everything that was begun in the operation
+	hide  func() *strings.Replacer // secrets
+	ctx   context.Context          // ends everything that was begun in the operation
 	end   context.CancelFunc
 	wg    sync.WaitGroup
 
@@ -141,7 +143,8 @@ func (c *Call) Over(err error) {
 // Begin begins an operation. What it starts is over when Close returns.
 func (f *Functions) Begin(ctx context.Context, op Op) *Call {
 	ctx, end := context.WithCancel(ctx)
-	return &Call{f: f, op: op, began: time.Now(), ctx: ctx, end: end, handles: map[int32]any{}, logLeft: cmp.Or(f.grant.LogBytes, 64<<10)}
+	hide := sync.OnceValue(func() *strings.Replacer { return hider(op.Secrets) })
+	return &Call{f: f, op: op, hide: hide, began: time.Now(), ctx: ctx, end: end, handles: map[int32]any{}, logLeft: cmp.Or(f.grant.LogBytes, 64<<10)}
 }
 
 // Close ends everything that the operation began and keeps nothing of it.

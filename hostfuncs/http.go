@@ -416,17 +416,36 @@ func (c *Call) fill(value string, u *url.URL) (string, error) {
 }
 
 // scrub hides secrets in text for the module or a log.
-func (c *Call) scrub(s string) string {
-	for _, secret := range c.op.Secrets {
+func (c *Call) scrub(s string) string { return c.hide().Replace(s) }
+
+// hider puts a word in the place of every secret, the longest first. In base64 a
+// secret looks otherwise after other bytes, as in basic authentication: what no
+// neighbour can change is found at each of the three places.
+func hider(secrets map[string]Secret) *strings.Replacer {
+	var forms []string
+	for _, secret := range secrets {
 		v := secret.Value
 		if len(v) < 6 {
 			continue
 		}
-		for _, form := range []string{v, base64.StdEncoding.EncodeToString([]byte(v)), url.QueryEscape(v)} {
-			s = strings.ReplaceAll(s, form, "[secret]")
+		inJSON, _ := json.Marshal(v)
+		forms = append(forms, v, base64.StdEncoding.EncodeToString([]byte(v)), url.QueryEscape(v), url.PathEscape(v), string(inJSON[1:len(inJSON)-1]))
+		for before := range 3 {
+			from, to := (before*8+5)/6, (before+len(v))*8/6
+			if to-from < 6 {
+				continue
+			}
+			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				forms = append(forms, e.EncodeToString(append(make([]byte, before), v...))[from:to])
+			}
 		}
 	}
-	return s
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, "[secret]")
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func (c *Call) scrubHeaders(h http.Header) map[string][]string {
