@@ -72,6 +72,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	a.warn(cfg)
 	a.noteOrphans(cfg)
 	a.tidySaved(cfg)
+	a.tidyThreads(cfg, f.thread)
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
 	want, err := a.wantExport(cfg)
 	if err != nil {

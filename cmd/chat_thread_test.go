@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
@@ -295,5 +296,57 @@ func TestWhatWasSaidStays(t *testing.T) {
 	p.await(`Going on\.`)
 	if body := srv.Requests()[1].Body; !strings.Contains(body, "Hal") || !strings.Contains(body, "[broken off here]") {
 		t.Errorf("the model is told %s", body)
+	}
+}
+
+// TestAKillBetweenTwoCalls says which of them ended.
+func TestAKillBetweenTwoCalls(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(modeltest.Step{Calls: []modeltest.Call{{ID: "a", Name: "execute", Input: `{"command":"echo heard of kestrels"}`}, {ID: "b", Name: "execute", Input: `{"command":"sleep 300"}`}}})
+	p := inTerminal(t, 100, 30, srv, nil, "--yolo", "-m", "Do both")
+	p.await(`sleep 300.* \d+\.\ds`)
+	p.kill()
+	srv.Script(modeltest.Step{Text: "The first one ended."})
+	p = p.again(srv, nil, "-r", "--yolo", "-m", "What ended?")
+	p.await(`The first one ended`)
+	body := srv.Requests()[1].Body
+	if !strings.Contains(body, "heard of kestrels\\n") || strings.Count(body, "It is not known whether this ran") != 1 {
+		t.Errorf("the model is told %s", body)
+	}
+}
+
+// TestOldConversationsGo deletes what is older than threads.max_age, and not the one
+// that goes on.
+func TestOldConversationsGo(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Forever(modeltest.Step{Text: "Heard."})
+	p := terminal(t)
+	dir := filepath.Join(p.home, "threads")
+	for i := range 2 {
+		p.start(100, 30, srv, map[string]string{"TALKOPS_PLAIN": "1"}, "-m", fmt.Sprintf("Matter %d", i))
+		p.await(`(?s)Heard.*Ready`)
+		if i > 0 && !strings.Contains(p.screen(), "removed: 1 conversations that nobody went on with for 180 days") {
+			t.Errorf("it is not said what is removed:\n%s", p.screen())
+		}
+		p.say("/exit")
+		p.await(`ended with 0`)
+		files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+		if len(files) != 1 {
+			t.Errorf("kept: %v", files)
+		}
+		for _, file := range files {
+			old := time.Now().Add(-400 * 24 * time.Hour)
+			os.Chtimes(file, old, old)
+		}
+		os.Remove(filepath.Join(dir, ".tidied"))
+		p.tmux("kill-server")
+		p.socket = filepath.Join(t.TempDir(), "s")
+	}
+	p.start(100, 30, srv, map[string]string{"TALKOPS_PLAIN": "1"}, "-r")
+	p.await(`(?s)You: Matter 1.*Heard\..*This conversation goes on`)
+	if strings.Contains(p.screen(), "removed:") {
+		t.Error("the conversation that goes on is removed")
 	}
 }

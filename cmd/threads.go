@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -227,6 +228,32 @@ func (a *app) threadsDeleteCommand() *cobra.Command {
 	return c
 }
 
+// tidyThreads deletes conversations that are older than the settings say, once a day,
+// and says so. The one that goes on stays.
+func (a *app) tidyThreads(cfg *config.Config, goesOn *thread.Thread) {
+	mark := filepath.Join(a.threads().Dir, tidied)
+	if info, err := os.Stat(mark); err == nil && time.Since(info.ModTime()) < 24*time.Hour {
+		return
+	}
+	if os.WriteFile(mark, nil, 0o600) != nil {
+		return // nothing is kept yet
+	}
+	now := time.Now()
+	os.Chtimes(mark, now, now)
+	but := ""
+	if goesOn != nil {
+		but = goesOn.ID
+	}
+	most, _ := cfg.Value("threads.max_age").Value.(time.Duration)
+	gone, err := a.threads().Prune(now.Add(-most), but)
+	if err != nil {
+		a.warnf("warning: old conversations: %v", err)
+	}
+	if len(gone) > 0 {
+		a.warnf("removed: %d conversations that nobody went on with for %d days (threads.max_age)", len(gone), int(most.Hours()/24))
+	}
+}
+
 // threadError makes what a person can mend an error of usage.
 func threadError(err error) error {
 	switch {
@@ -273,6 +300,8 @@ func (k *keeper) keep(x agent.Kept) {
 	switch {
 	case x.Message != nil:
 		k.failed(k.w.Message(*x.Message))
+	case x.Result != nil:
+		k.failed(k.w.Result(*x.Result))
 	case x.Short != nil:
 		k.failed(k.w.Compact(x.Short))
 	case x.Usage != nil:

@@ -40,8 +40,8 @@ type Agent struct {
 	MaxCostUSD float64           // of all Runs; 0 is no limit; models without a price cost nothing
 	Emit       func(Event)       // may be nil
 
-	// Keep is told of each message as it joins History, and of the cost of each
-	// step. May be nil.
+	// Keep is told of each message as it joins History, of the cost of each step, and
+	// of each call of a step of several as it ends. May be nil.
 	Keep func(Kept)
 
 	// Shorten returns a history made shorter when it fills the model's window by
@@ -60,6 +60,7 @@ type Agent struct {
 // A Kept is what an Agent adds to its conversation. One of its fields is set.
 type Kept struct {
 	Message *model.Message
+	Result  *model.Result   // of a call; the message with all of its step comes later
 	Short   []model.Message // stands for all messages so far
 	Usage   *model.Usage    // of a step
 	CostUSD float64         // of it

@@ -35,13 +35,14 @@ func (r *run) calls(ctx context.Context, answer model.Answer) ([]model.Result, e
 	for i := 0; i < len(calls); {
 		batch := r.reads(calls[i:])
 		if batch == 0 {
-			if err := r.one(ctx, calls[i], &results[i]); err != nil {
+			err := r.one(ctx, calls[i], &results[i])
+			if r.ended(len(calls), results[i]); err != nil {
 				return results, err
 			}
 			i++
 			continue
 		}
-		if err := r.together(ctx, calls[i:i+batch], results[i:i+batch]); err != nil {
+		if err := r.together(ctx, calls[i:i+batch], results[i:i+batch], len(calls)); err != nil {
 			return results, err
 		}
 		i += batch
@@ -64,8 +65,8 @@ func (r *run) reads(calls []model.Call) int {
 }
 
 // together runs reads side by side, a few at a time, and returns the error of the
-// first that has one.
-func (r *run) together(ctx context.Context, calls []model.Call, results []model.Result) error {
+// first that has one. all is how many calls their step has.
+func (r *run) together(ctx context.Context, calls []model.Call, results []model.Result, all int) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(calls))
 	slots := make(chan struct{}, parallelReads)
@@ -74,6 +75,7 @@ func (r *run) together(ctx context.Context, calls []model.Call, results []model.
 		wg.Go(func() {
 			defer func() { <-slots }()
 			errs[i] = r.one(ctx, calls[i], &results[i])
+			r.ended(all, results[i])
 		})
 	}
 	wg.Wait()
@@ -83,6 +85,17 @@ func (r *run) together(ctx context.Context, calls []model.Call, results []model.
 		}
 	}
 	return nil
+}
+
+// ended keeps what a call came to while others of its step are still to come. The last
+// is kept with the step as well.
+func (r *run) ended(calls int, result model.Result) {
+	if r.Keep == nil || calls < 2 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Keep(Kept{Result: &result})
 }
 
 // one plans, approves and runs a call, and writes what the model is told.

@@ -82,6 +82,7 @@ func Keys() []Key {
 		{Name: "sync.allow_secrets", Paths: []string{"sync.allow_secrets"}, Kind: List, Scope: ScopeUser, Help: "exact exceptions from the secret filter"},
 		{Name: "saved.max_age", Paths: []string{"saved.max_age"}, Kind: Duration, Default: 30 * 24 * time.Hour, Min: 60, Scope: ScopeUser, Help: "work of runs that was applied, exported or pulled is removed from this computer's record after this"},
 		{Name: "saved.max_bytes", Paths: []string{"saved.max_bytes"}, Kind: Int, Default: int64(5 << 30), Min: 1, Scope: ScopeUser, Help: "and, the oldest first, while it is more than this altogether"},
+		{Name: "threads.max_age", Paths: []string{"threads.max_age"}, Kind: Duration, Default: 180 * 24 * time.Hour, Min: 60, Scope: ScopeUser, Help: "kept conversations that nobody went on with for this long are removed when a chat begins"},
 		{Name: "tools.exec_timeout", Paths: []string{"tools.exec_timeout"}, Env: []string{"TALKOPS_EXEC_TIMEOUT"}, Kind: Duration, Default: 10 * time.Minute, Min: 1, Max: day, Scope: ScopeFreeLower, Help: "deadline of a command when the model gives none"},
 		{Name: "tools.exec_timeout_max", Paths: []string{"tools.exec_timeout_max"}, Kind: Duration, Default: time.Hour, Min: 1, Max: day, Scope: ScopeFreeLower, Help: "most the model may ask for"},
 		{Name: "tools.output_bytes", Paths: []string{"tools.output_bytes"}, Kind: Int, Default: int64(40000), Min: 1000, Max: 1 << 20, Scope: ScopeFree, Help: "command output shown to the model, per stream"},

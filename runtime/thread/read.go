@@ -39,6 +39,9 @@ func (s Store) read(id string) (*Thread, int64, error) {
 	case bad > 0:
 		t.Lost = fmt.Sprintf("%d of its lines cannot be read", bad)
 	}
+	if len(t.ended) > 0 {
+		t.Messages = append(t.Messages, model.Message{Role: model.RoleTool, Results: t.ended})
+	}
 	t.Messages = Mend(t.Messages)
 	return t, whole, nil
 }
@@ -54,7 +57,13 @@ func (t *Thread) take(r Record) {
 		t.ID = id
 	case r.Machine != nil:
 		t.Machine = *r.Machine
+	case r.Result != nil:
+		t.ended = append(t.ended, *r.Result)
 	case r.Message != nil:
+		if r.Message.Role != model.RoleTool && len(t.ended) > 0 { // talkops was stopped in the middle of a step, and went on
+			t.Messages = append(t.Messages, model.Message{Role: model.RoleTool, Results: t.ended})
+		}
+		t.ended = nil
 		t.Messages = append(t.Messages, *r.Message)
 		if r.Message.Role == model.RoleUser {
 			if t.Turns++; t.Title == "" {

@@ -63,6 +63,7 @@ type Record struct {
 	Head    *Head           `json:"head,omitempty"`
 	Machine *Machine        `json:"machine,omitempty"`
 	Message *model.Message  `json:"message,omitempty"`
+	Result  *model.Result   `json:"result,omitempty"` // of a call whose step is not over; its message repeats it
 	Used    *Used           `json:"used,omitempty"`
 	Compact []model.Message `json:"compact,omitempty"` // stands for all messages before
 }
@@ -84,6 +85,8 @@ type Thread struct {
 	Lost     string    // what could not be read, in a phrase; may be empty
 	Turns    int       // what the user said, also before it was made shorter
 	Title    string    // what the user said first
+
+	ended []model.Result // of a step that is not over
 }
 
 // A Writer adds to one conversation, and keeps others from doing so. It is safe
@@ -166,6 +169,9 @@ func (s Store) Resume(id string) (*Writer, *Thread, error) {
 
 // Message adds a message.
 func (w *Writer) Message(m model.Message) error { return w.add(Record{Message: &m}) }
+
+// Result adds what one call of a step came to, before the step is over.
+func (w *Writer) Result(r model.Result) error { return w.add(Record{Result: &r}) }
 
 // Machine says where the conversation works from now on.
 func (w *Writer) Machine(m Machine) error { return w.add(Record{Machine: &m}) }
@@ -296,6 +302,26 @@ func (s Store) Delete(id string) error {
 	}
 	err = os.Remove(s.file(id))
 	return errors.Join(err, w.Close(), os.Remove(w.lock.Path()))
+}
+
+// Prune deletes the conversations that were last added to before t, but the one of
+// that id and those that somebody works on. It returns the ids of what it deleted.
+func (s Store) Prune(t time.Time, but string) (gone []string, err error) {
+	ids, err := s.ids()
+	errs := []error{err}
+	for _, id := range ids {
+		info, err := os.Stat(s.file(id))
+		if err != nil || id == but || !info.ModTime().Before(t) {
+			continue
+		}
+		switch err := s.Delete(id); {
+		case err == nil:
+			gone = append(gone, id)
+		case !errors.Is(err, ErrInUse):
+			errs = append(errs, err)
+		}
+	}
+	return gone, errors.Join(errs...)
 }
 
 // InUse reports whether somebody works on a conversation.

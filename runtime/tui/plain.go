@@ -64,6 +64,19 @@ func (w *Window) runPlain(ctx context.Context) error {
 		}
 	}()
 	p.line("talkops. %s Type a line to send it; /help lists commands; /stop interrupts; /exit leaves.", p.place())
+	for i, m := range w.Past[max(len(w.Past)-pastShown, 0):] {
+		if n := len(w.Past) - pastShown; i == 0 && n > 0 {
+			p.line("%d messages before.", n)
+		}
+		if m.User {
+			p.line("You: %s", m.Text)
+		} else {
+			p.line("%s", m.Text)
+		}
+	}
+	if len(w.Past) > 0 {
+		p.line("This conversation goes on.")
+	}
 	if w.First != "" {
 		p.line("You: %s", w.First)
 		p.start(inner, w.First)

@@ -141,15 +141,17 @@ func (v *view) begin() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// pastShown is how much is shown of what was said before.
+const pastShown = 4
+
 // past shows the end of a conversation that goes on.
 func (v *view) past() []tea.Cmd {
 	said := v.window.Past
 	if len(said) == 0 {
 		return nil
 	}
-	const shown = 4
 	var cmds []tea.Cmd
-	if n := len(said) - shown; n > 0 {
+	if n := len(said) - pastShown; n > 0 {
 		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("… and %d before", n)))
 		said = said[n:]
 	}
