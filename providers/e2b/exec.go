@@ -118,7 +118,9 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 const runScript = `b=$1 limit=$2 input=$3 want=$4 n=$5 m=$6
 shift 6
 [ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
-size() { [ -f "$1" ] && echo $(($(wc -c <"$1"))) || echo -1; }
+size() {
+	if [ -s "$1" ]; then echo $(($(wc -c <"$1"))); elif [ -f "$1" ]; then echo 0; else echo -1; fi
+}
 grown() {
 	k=$(($2-$3))
 	if [ $k -gt 65536 ]; then
@@ -147,13 +149,13 @@ pump() {
 		esac
 		[ -n "$ended" ] && break
 		i=$((i+1))
-		if [ $i -lt 5 ]; then sleep 0.01; elif [ $i -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
+		if [ $i -lt 4 ]; then sleep 0.003; elif [ $i -lt 9 ]; then sleep 0.01; elif [ $i -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
 	done
 }
 full=0
 if mkdir "$b.l" 2>/dev/null; then
 	echo $$ >"$b.l/w"
-	find "${b%/*}" -name '*.x' -mmin +10 2>/dev/null | while read -r f; do rm -rf "${f%.x}".[a-z]; done
+	find "${b%/*}" -name '*.x' -mmin +10 2>/dev/null </dev/null | while read -r f; do rm -rf "${f%.x}".[a-z]; done >/dev/null 2>&1 &
 	o=/dev/null e=/dev/null
 	case $want in *o*) o=$b.o; esac
 	case $want in *e*) e=$b.e; esac
@@ -185,7 +187,9 @@ else
 	echo "#"
 	exit 0
 fi
-echo "= $status $(size "$b.o") $(size "$b.e") $full $(cat "$b.f" 2>/dev/null)"`
+why=
+[ ! -e "$b.f" ] || read -r why <"$b.f"
+echo "= $status $(size "$b.o") $(size "$b.e") $full $why"`
 
 // execute uploads what cmd needs, starts it and follows it to its end.
 func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error) {
