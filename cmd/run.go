@@ -269,6 +269,9 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			err = endErr
 		}
 	}
+	if sig, ok := errors.AsType[*signalError](context.Cause(ctx)); ok && err == nil {
+		err = sig // that came when the answer was there
+	}
 	result.Errors = append(result.Errors, s.Problems...)
 	for _, problem := range aside.end(ctx, place) {
 		result.Errors = append(result.Errors, problem.Error())

@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //	search FILE            start a SearXNG at $SEARCH, host $SEARCHHOST, that answers with a file
 //	signal NAME            send a signal (INT, TERM, KILL; STOP, CONT) to the background program
 //	unplug [refuse]        take the cloud's network away; refuse: connections break
+//	heal                   take all faults back
 //	storm STATUS           answer everything with that status and do nothing
 //	plug [DELAY]           end both, after a while
 //	[snapshots]            the cloud can keep the state of a machine, and remove it
@@ -95,7 +96,7 @@ func stories(t *testing.T, dir string, env map[string]string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": startModel, "daytona": startDaytona, "cloud": startCloud, "fault": inject, "behave": behave,
 			"boxes": checkBoxes, "box": theBox, "awaitbox": awaitBox, "forget": forget, "calls": checkCalls, "asked": checkAsked, "await": await, "signal": sendSignal, "trap": setTrap, "search": startSearch,
-			"unplug": unplug, "storm": storm, "plug": plug,
+			"unplug": unplug, "storm": storm, "heal": heal, "plug": plug,
 		},
 		RequireExplicitExec: false,
 	})
@@ -272,6 +273,10 @@ func plug(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(d)
 	}
 	on(ts).cloud.(network).Plug()
+	heal(ts, false, nil)
+}
+
+func heal(ts *testscript.TestScript, _ bool, _ []string) {
 	on(ts).cloud.(interface{ Heal() }).Heal()
 }
 
