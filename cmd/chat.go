@@ -90,8 +90,14 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		return "", "", err
 	}
 	defer closeModels()
+	begun := func() {}
 	setup := a.redact.Writer(noteWriter{printer})
 	says := &voice{p: printer}
+	if plain := cfg.Value("ui.plain").Value == true; !box.host && !plain && a.streams.ErrTTY {
+		on := newOpening(a.streams.Err, a.streams.ErrWidth, box.opts.Provider.Describe().Title)
+		defer on.Close()
+		printer.Err, says.live, box.opts.Progress, begun = on, true, on.progress, func() { on.Close(); says.live = false }
+	}
 	box.opts.Note, box.opts.Warn, box.opts.Output = says.note, says.warn, setup
 	box.tell()
 	at := approval.Place{Provider: cfg.Sandbox.Provider}
@@ -110,6 +116,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	}
 	s, moved, err := enter()
 	setup.Close()
+	begun()
 	if err != nil {
 		return "", "", ended(ctx, err)
 	}

@@ -150,7 +150,8 @@ func (a *app) tryAgain(ctx context.Context, f *runFlags, err error) bool {
 // A voice is how a session speaks: by lines on standard error, and through the window
 // while that is on the screen. It is safe for concurrent use.
 type voice struct {
-	p *headless.Printer
+	p    *headless.Printer
+	live bool // what goes on is shown: silence needs no lines
 
 	mu sync.Mutex
 	w  *tui.Window
@@ -175,6 +176,9 @@ func (v *voice) note(format string, args ...any) {
 		return
 	}
 	v.p.Note(format, args...)
+	if v.live {
+		v.p.Stop()
+	}
 }
 
 func (v *voice) warn(format string, args ...any) {

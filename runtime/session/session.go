@@ -42,6 +42,24 @@ type Options struct {
 	Note   func(format string, args ...any) // one line of progress or notice
 	Warn   func(format string, args ...any) // one line that must be seen
 	Output io.Writer                        // what the setup script prints
+
+	// Progress is told how far a start has come, often. Without it, a long upload is
+	// told of by Note. May be nil.
+	Progress func(Progress)
+}
+
+// A Progress is how far a start has come.
+type Progress struct {
+	Step           string // "start", "upload to", "set up"
+	Files, OfFiles int    // sent, of the entries that there are
+	Bytes, OfBytes int64
+}
+
+// at tells how far the start has come.
+func (s *Session) at(p Progress) {
+	if s.opts.Progress != nil {
+		s.opts.Progress(p)
+	}
 }
 
 // A Session is one open sandbox and what is needed to end it.
@@ -134,6 +152,7 @@ func (s *Session) open(ctx context.Context) error {
 		openCtx, cancel = context.WithTimeout(ctx, opts.CreateTimeout)
 	}
 	began := time.Now()
+	s.at(Progress{Step: "start"})
 	sb, err := opts.Provider.Open(openCtx, s.spec)
 	cancel()
 	if err != nil {
@@ -314,11 +333,13 @@ func (s *Session) upload(ctx context.Context, dir string) error {
 func (s *Session) send(ctx context.Context, dir string, keep func(string) bool) error {
 	began, said := time.Now(), time.Now()
 	progress := func(files int, bytes int64) {
-		if time.Since(said) > 3*time.Second {
+		s.at(Progress{"upload to", files, len(s.opts.Plan.Items), bytes, s.opts.Plan.Bytes})
+		if s.opts.Progress == nil && time.Since(said) > 3*time.Second {
 			said = time.Now()
 			s.opts.Note("uploading: %d of %d entries, %s of %s", files, len(s.opts.Plan.Items), workspace.Size(bytes), workspace.Size(s.opts.Plan.Bytes))
 		}
 	}
+	progress(0, 0)
 	if err := s.opts.Plan.Upload(ctx, s.Sandbox, dir, keep, progress); err != nil {
 		return err
 	}

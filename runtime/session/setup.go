@@ -39,6 +39,7 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 	if bytes.HasPrefix(script, []byte("#!")) {
 		args = []string{name}
 	}
+	s.at(Progress{Step: "set up"})
 	s.opts.Note("running setup script %s", s.opts.SetupName)
 	began := time.Now()
 	setupCtx, cancel := ctx, context.CancelFunc(func() {})

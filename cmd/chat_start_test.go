@@ -1,0 +1,97 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
+	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+	"github.com/talkops-ai/talkops/runtime/session"
+)
+
+// TestAStartIsShown holds the line that says how far a start is: at every width it is
+// one line, and it is gone when the start is over.
+func TestAStartIsShown(t *testing.T) {
+	var mu sync.Mutex
+	var b strings.Builder
+	out := writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.Write(p)
+	})
+	for _, row := range []struct {
+		width int
+		at    session.Progress
+		want  string
+	}{
+		{80, session.Progress{Step: "start"}, "… creating a Daytona sandbox, 3s"},
+		{80, session.Progress{Step: "set up"}, "… setting up, 3s; Ctrl+C ends it"},
+		{80, session.Progress{Step: "upload to", Files: 12, OfFiles: 40, Bytes: 1 << 20, OfBytes: 4 << 20}, "… uploading ████░░░░░░░░░░░░  25%, 12 of 40 entries, 1.0 MiB of 4.0 MiB"},
+		{40, session.Progress{Step: "upload to", Files: 12, OfFiles: 40, Bytes: 1 << 20, OfBytes: 4 << 20}, "… uploading ██░░░░░░  25%, 12 of 40 en…"},
+	} {
+		clock := time.Unix(0, 0)
+		s := newOpening(out, row.width, "Daytona")
+		s.mu.Lock()
+		s.now = func() time.Time { return clock }
+		s.mu.Unlock()
+		s.progress(row.at)
+		s.mu.Lock()
+		clock = clock.Add(3 * time.Second)
+		s.mu.Unlock()
+		s.Write([]byte("a note\n"))
+		s.Close()
+		if got := b.String(); !strings.Contains(got, "a note\n\r\x1b[K"+row.want+"\r\x1b[K") {
+			t.Errorf("at %d: got %q, want %q in it", row.width, got, row.want)
+		}
+		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
+			t.Errorf("the line stays: %q", b.String())
+		}
+		b.Reset()
+	}
+}
+
+// TestChatStarts looks at a start that takes a while, at one that fails and is tried
+// again, and at a setup script that fails.
+func TestChatStarts(t *testing.T) {
+	for _, width := range []int{60, 200} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			srv := modeltest.New(t)
+			cloud, err := daytonatest.Start(daytonatest.Config{StartDelay: 3 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(cloud.Close)
+			cloud.Inject(daytonatest.Fault{Op: "create", Status: 403, Body: `{"statusCode":403,"message":"Total CPU limit exceeded"}`})
+			p := terminal(t)
+			p.write("setup.sh", "echo one; echo two; exit 3\n")
+			p.write("main.tf", strings.Repeat("x", 1000))
+			p.start(width, 30, srv, daytona(cloud), "--sandbox", "daytona")
+			p.await(`(?s)could not start a Daytona sandbox.*limit exceeded.*Nothing ran on this computer.*\[t\]ry again, or \[l\]eave`)
+			p.say("t")
+			p.await(`… creating a Daytona sandbox, [12]s`)
+			p.await(`DAYTONA box-\d+`)
+			if strings.Contains(p.screen(), "… creating") {
+				t.Errorf("what is over is still there:\n%s", p.screen())
+			}
+			p.say("/exit")
+			p.await(`ended with 0`)
+			p = p.again(srv, daytona(cloud), "--sandbox", "daytona", "--sandbox-setup", "setup.sh")
+			p.await(`(?s)could not set up a Daytona sandbox: the setup script ended with 3.*\| one.*\| two.*ended with 5`)
+			if left := cloud.Boxes(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			if _, err := os.Stat(filepath.Join(p.home, "leases")); err == nil {
+				if left, _ := filepath.Glob(filepath.Join(p.home, "leases", "*.json")); len(left) > 0 {
+					t.Errorf("on record: %v", left)
+				}
+			}
+		})
+	}
+}
