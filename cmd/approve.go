@@ -148,6 +148,8 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Home, _ = a.env("HOME")
 	p.Context.Own, p.Context.Real, p.Context.GitRuns, p.Context.Composes = a.home, real, gitRuns, composes
 	root := p.Context.Workspace
+	p.Context.Foreign = foreign
+	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = sync.OnceValue(func() bool { return linksOut(root) })
 	p.Context.Dashed = sync.OnceValue(func() bool { return dashed(root) })
 	if logs != "" {

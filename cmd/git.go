@@ -76,6 +76,19 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 	return false
 }
 
+// foreign reports whether a directory has settings of terraform's that came with the
+// repository: they name the machine that is asked for the state.
+func foreign(dir string) bool {
+	settings := filepath.Join(dir, ".terraform", "terraform.tfstate")
+	if _, err := os.Stat(settings); err != nil {
+		return !os.IsNotExist(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	tracked, err := lookGit(ctx, dir, "ls-files", "--", ".terraform")
+	return err != nil || tracked != ""
+}
+
 // lookGit runs a git that obeys nothing but what it is asked for.
 func lookGit(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-C", dir}, args...)...)

@@ -229,3 +229,38 @@ func TestLinksOut(t *testing.T) {
 		})
 	}
 }
+
+// Settings of terraform's that an init of the user's left are the user's; those that
+// came with the repository are not.
+func TestForeign(t *testing.T) {
+	root := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+	}
+	git("init", "-q")
+	if foreign(root) {
+		t.Error("without any")
+	}
+	if err := os.MkdirAll(filepath.Join(root, ".terraform"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, ".terraform", "terraform.tfstate"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if foreign(root) {
+		t.Error("made here")
+	}
+	git("add", "-f", ".terraform")
+	if !foreign(root) {
+		t.Error("of the repository")
+	}
+	if err := os.RemoveAll(filepath.Join(root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if !foreign(root) {
+		t.Error("without a repository nobody knows whose they are")
+	}
+}

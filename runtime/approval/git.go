@@ -84,13 +84,22 @@ func (c *command) git(args []word) {
 		}
 		if verb == "diff" {
 			for _, w := range o.operands {
-				if w.static && (path.IsAbs(w.text) || strings.HasPrefix(w.text, "..")) {
+				if w.static && (path.IsAbs(w.text) || strings.Contains("/"+w.text+"/", "/../")) {
 					c.read(w) // it compares files that are in no repository, too
 				}
 			}
 		}
+		if verb == "grep" || verb == "blame" || verb == "annotate" {
+			valued := map[bool]string{true: "-f", false: "-S"}[verb == "grep"]
+			for _, w := range split(rest, "-e", "-A", "-B", "-C", "-m", "-L", valued).values(valued) {
+				c.read(w)
+			}
+		}
 		if has("--no-index", "--contents", "--exclude-from", "-X") {
 			for _, w := range rest {
+				if name, value, is := strings.Cut(w.text, "="); is && (name == "--contents" || name == "--exclude-from") {
+					w.text = value
+				}
 				if !strings.HasPrefix(w.text, "-") || !w.static {
 					c.read(w)
 				}

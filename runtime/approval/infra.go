@@ -169,6 +169,9 @@ func (c *command) infrastructure(name string, args []word) {
 		}
 		c.find(T4, "chooses another cluster")
 	case "stern":
+		if shortened(args, []string{"--template-file", "--config"}, "--template") || split(args).has("-T") {
+			c.find(T1s, "shows a file that it takes for a template")
+		}
 		c.find(T1, "reads logs")
 	case "pulumi", "cdk", "sam", "serverless", "sls", "helmfile", "skaffold", "tilt":
 		words, ok := positional(args)
@@ -179,6 +182,11 @@ func (c *command) infrastructure(name string, args []word) {
 		c.find(T4, "acts on shared infrastructure")
 	default:
 		words := leading(args)
+		if slices.ContainsFunc(args, directs) {
+			c.sends = true
+			c.find(T4, "may take its login to another machine")
+			return
+		}
 		reads := func(i int) bool {
 			return slices.Contains([]string{"status", "list", "ls", "get", "describe", "logs"}, at(words, i))
 		}
@@ -189,6 +197,34 @@ func (c *command) infrastructure(name string, args []word) {
 		}
 		c.find(T4, "acts on shared infrastructure")
 	}
+}
+
+// directs reports whether an argument may name the machine that a client talks to.
+func directs(w word) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "=")
+	return strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields("address addr http-addr grpc-addr server api-url api url endpoint endpoints host hostname token auth-token token-file access-token kubeconfig context kube-context core config insecure plaintext proxy"), name) || strings.Contains(w.text, "://")
+}
+
+// elsewhereHost reports whether an argument of a client of a forge names another host
+// than the one everybody uses, which would get the login that is in the environment.
+func elsewhereHost(name string, w word, repo bool) bool {
+	home := map[string]string{"gh": "github.com", "glab": "gitlab.com"}[name]
+	if value, is := strings.CutPrefix(w.text, "--repo="); is {
+		w.text, repo = value, true
+	} else if value, is := strings.CutPrefix(w.text, "-R"); is && value != "" {
+		w.text, repo = value, true
+	}
+	host := ""
+	switch first, rest, _ := strings.Cut(w.text, "/"); {
+	case strings.Contains(w.text, "://"):
+		host = hostPart(w.text)
+	case strings.Contains(w.text, "@") && strings.Contains(w.text, ":"):
+		_, host, _ = strings.Cut(w.text, "@")
+		host, _, _ = strings.Cut(host, ":")
+	case repo && strings.Contains(rest, "/") && (name == "gh" || strings.Contains(first, ".")):
+		host = first
+	}
+	return host != "" && host != home && host != "gist."+home && host != "www."+home
 }
 
 // leading are the words before the first option, where a verb must be.
@@ -235,6 +271,9 @@ func (c *command) terraform(args []word, grunt bool) {
 		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
+	if c.Foreign != nil && slices.Contains([]string{"output", "state", "workspace"}, verb) && (c.dirs == nil || flagged(args, "-chdir", "--chdir") || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Foreign(d) })) {
+		c.find(T3, "may talk, with its login, to a machine that the repository names")
+	}
 	switch verb {
 	case "":
 		c.find(T0, "looks")
@@ -485,11 +524,13 @@ func (c *command) helm(args []word) {
 		c.find(T1s, "may render secrets of a cluster", store)
 	}
 	for _, w := range split(args, "--set-file", "-f", "--values").values("--set-file", "-f", "--values") {
-		_, name, set := strings.Cut(w.text, "=")
-		if set {
-			w.text = name
+		for part := range strings.SplitSeq(w.text, ",") {
+			if _, name, set := strings.Cut(part, "="); set {
+				part = name
+			}
+			w.text = part
+			c.read(w)
 		}
-		c.read(w)
 	}
 	verb, sub := at(words, 0), at(words, 1)
 	switch verb {
@@ -509,6 +550,9 @@ func (c *command) helm(args []word) {
 		}
 		c.find(T0, "renders")
 	case "list", "ls", "status", "history", "show", "inspect", "search":
+		if verb == "show" || verb == "inspect" {
+			c.followed()
+		}
 		c.find(T1, "reads a cluster")
 	case "get":
 		if sub == "notes" || sub == "metadata" {
@@ -772,6 +816,13 @@ func (c *command) forge(name string, args []word) {
 		if !w.static || jqMore.MatchString(w.text) {
 			c.secrets = true
 			c.find(T1s, "shows the environment")
+		}
+	}
+	for i, w := range args {
+		repo := i > 0 && (args[i-1].text == "-R" || args[i-1].text == "--repo") || at(words, 0) == "repo"
+		if w.static && at(words, 0) != "api" && (elsewhereHost(name, w, repo) || w.text == "--hostname" || strings.HasPrefix(w.text, "--hostname=")) {
+			c.sends = true
+			c.find(T4, "may take the login to another host")
 		}
 	}
 	switch {

@@ -35,7 +35,7 @@ func (c *command) look(name string, args []word) {
 		c.readAll(o)
 	case "uniq":
 		o := split(args, "-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars")
-		if o.hidden {
+		if o.hidden || slices.ContainsFunc(o.operands, several) {
 			more()
 		}
 		if len(o.operands) > 1 {
@@ -78,13 +78,22 @@ func (c *command) look(name string, args []word) {
 		// Its options of several letters have one dash: "-ps".
 		var plain []word
 		for _, w := range args {
+			if long := strings.TrimLeft(w.text, "-"); w.static && long != w.text && slices.Contains([]string{"seek", "skip", "cols", "groupsize", "group", "len", "offset"}, long) {
+				w.text = "-" + long[:1]
+				if long == "skip" {
+					w.text = "-s"
+				}
+			}
+			if several(w) {
+				more()
+			}
 			if !w.static || !slices.Contains([]string{"-ps", "-p", "-plain", "-r", "-revert", "-i", "-include", "-b", "-u", "-a"}, w.text) {
 				plain = append(plain, w)
 			}
 		}
 		o := c.options(name, plain)
-		if len(o.operands) > 1 {
-			c.written(o.operands[1])
+		for _, w := range o.operands[min(1, len(o.operands)):] {
+			c.written(w)
 		}
 		if len(o.operands) > 0 {
 			c.read(o.operands[0])
@@ -96,7 +105,10 @@ func (c *command) look(name string, args []word) {
 			more()
 		}
 		for _, w := range o.values("-f", "--files-from", "-m", "--magic-file") {
-			c.read(w)
+			for name := range strings.SplitSeq(w.text, ":") {
+				w.text = name
+				c.read(w)
+			}
 		}
 		c.find(T0, "looks")
 	case "rg":
@@ -112,7 +124,11 @@ func (c *command) look(name string, args []word) {
 		for i, w := range args {
 			if w.static && (w.text == "-x" || w.text == "-X" || w.text == "--exec" || w.text == "--exec-batch") {
 				var words []word
-				for _, w := range args[i+1:] {
+				for k, w := range args[i+1:] {
+					if w.static && w.text == ";" {
+						c.look(name, args[i+k+2:])
+						break
+					}
 					if strings.ContainsAny(w.text, "{}") {
 						w.static = false
 					}
@@ -170,11 +186,11 @@ func (c *command) look(name string, args []word) {
 		}
 		c.find(T0, "looks")
 	case "xmllint":
-		o := split(args, "--xpath", "--schema", "--encode")
-		if !o.only("--xpath", "--schema", "--encode", "--format", "--noout", "--html", "--nowarning", "--pretty") || o.hidden {
+		o := split(args, "--xpath", "--encode")
+		if !o.only("--xpath", "--encode", "--format", "--noout", "--html", "--nowarning", "--pretty") || o.hidden {
 			more()
 		}
-		for _, w := range append(o.operands, o.values("--schema")...) {
+		for _, w := range o.operands {
 			if !w.static || strings.Contains(w.text, "://") {
 				more()
 			}
@@ -191,9 +207,22 @@ func (c *command) look(name string, args []word) {
 			c.find(T3, "loads plug-ins of the workspace")
 			return
 		}
-		if o := split(args, "-s", "-e", "-f", "-x", "-c", "-S", "-o", "-W", "-d", "-i", "-P", "--shell", "--exclude", "--format", "--config", "--config-file"); o.hidden {
+		if o := split(args, "-s", "-e", "-f", "-x", "-c", "-S", "-o", "-W", "-d", "-i", "-P", "--shell", "--exclude", "--format", "--config", "--config-file"); o.hidden || name == "shellcheck" && (o.has("-a") || abbreviated(o, "--check-sourced") || o.has("--check-sourced")) {
 			more()
 		} else {
+			if name == "yamllint" {
+				for _, w := range append(o.values("-c", "--config-file"), o.values("-d")...) {
+					if _, file, is := strings.Cut(w.text, "extends"); is {
+						w.text = strings.Trim(strings.SplitN(file, ",", 2)[0], ` :{}'"`)
+					} else if strings.ContainsAny(w.text, ":{") {
+						continue
+					}
+					c.read(w)
+				}
+				if abbreviated(o, "--config-file", "--config-data") || o.has("--config-data") {
+					more()
+				}
+			}
 			c.readAll(o)
 		}
 	case "grep", "egrep", "fgrep", "zgrep", "ag", "ack":
@@ -201,7 +230,15 @@ func (c *command) look(name string, args []word) {
 			c.followed()
 		}
 		c.pattern(known, "-e", "-f", "--regexp", "--file")
-	case "ls", "dir", "vdir", "stat", "df", "realpath", "readlink", "exa", "eza", "numfmt", "cloc", "tokei", "scc":
+	case "cloc":
+		// What it unpacks, and how, is told by the name.
+		for _, w := range known.operands {
+			if !w.static || w.glob || strings.ContainsAny(w.text, "'\"`$;|&<> \n") || slices.Contains([]string{".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zip", ".whl", ".ez", ".jar", ".war", ".rpm", ".deb", ".z", ".cpio", ".7z", ".dmg"}, strings.ToLower(path.Ext(w.text))) {
+				more()
+			}
+		}
+		c.find(T0, "looks")
+	case "ls", "dir", "vdir", "stat", "df", "realpath", "readlink", "exa", "eza", "numfmt", "tokei", "scc":
 		c.find(T0, "looks")
 	case "base64", "base32":
 		c.readAll(known)
@@ -316,6 +353,20 @@ func (c *command) sed(args []word) {
 			c.kept(f, []word{literal(value)})
 		}
 	}
+	if !o.only("-e", "-f", "-l", "-n", "-r", "-E", "-i", "-s", "-u", "-z", "--expression", "--file", "--line-length", "--quiet", "--silent", "--regexp-extended", "--separate", "--unbuffered", "--null-data", "--posix", "--debug", "--sandbox", "--in-place", "--help", "--version", "--follow-symlinks") &&
+		!slices.ContainsFunc(args, func(w word) bool {
+			return w.static && len(w.text) > 2 && strings.HasPrefix(strings.TrimLeft(w.text, "-nrEsuz"), "i")
+		}) {
+		c.find(T3, "has an option that may do more than look")
+	}
+	if slices.ContainsFunc(args, func(w word) bool { return w.static && w.text == "-i" }) && !o.has("-e", "--expression") && len(files) > 1 {
+		// On a Mac the first word is the ending of the copy, and the next the script.
+		for i, r := range files[0].text {
+			if rest, _, _ := strings.Cut(files[0].text[i+1:], "\n"); r == 'w' || r == 'r' {
+				c.written(word{text: strings.TrimSpace(rest), static: files[0].static && strings.TrimSpace(rest) != ""})
+			}
+		}
+	}
 	edits := false
 	for name := range o.given {
 		// "-i.bak" reads as the letters of options.
@@ -341,7 +392,7 @@ func (c *command) sed(args []word) {
 }
 
 // awkActs finds what lets an awk program do more than print.
-var awkActs = regexp.MustCompile(`system|getline|[|>@]|close|ENVIRON|ARGV|include|load|fflush|print.*"/`)
+var awkActs = regexp.MustCompile(`system|getline|[|>@]|close|ENVIRON|ARGV|SYMTAB|PROCINFO|include|load|fflush|print.*"/`)
 
 func (c *command) awk(args []word) {
 	o := split(args, "-F", "-v", "-f", "-i", "-l", "-e", "-E", "--field-separator", "--assign", "--file", "--include", "--load", "--source", "--exec")

@@ -66,21 +66,21 @@ var looking = map[string]spec{
 	"yq":       opts("CMNPieEjnrv0yY", "oIp", "colors no-colors no-doc prettyPrint inplace exit-status null-input output-format= input-format= indent= tojson unwrapScalar raw-output string-interpolation verbose yaml-output expression= in-place"),
 	"jq":       opts("nrjaCMSscRe", "", "null-input raw-input slurp compact-output raw-output raw-output0 join-output ascii-output sort-keys color-output monochrome-output tab indent= unbuffered seq stream stream-errors exit-status arg argjson args jsonargs yaml-input yaml-output"),
 	"xxd":      opts("abeEiuC", "clgson", ""),
+	"ag":       opts("lah1cinwr", "", "help version color"),
+	"jsonlint": opts("lah1cnwr", "", "help version color"),
 }
 
-func init() {
-	for to, of := range map[string]string{"bzcat": "zcat", "xzcat": "zcat", "zstdcat": "zcat", "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum", "b2sum": "md5sum",
-		"base32": "base64", "egrep": "grep", "fgrep": "grep", "zgrep": "grep", "dir": "ls", "vdir": "ls", "fdfind": "fd", "batcat": "bat", "gojq": "jq", "colordiff": "diff"} {
-		looking[to] = looking[of]
-	}
-	for _, name := range []string{"ag", "ack", "exa", "eza", "cloc", "tokei", "scc", "csvlook", "mdcat", "jsonlint"} {
-		looking[name] = opts("lah1cinwr", "", "help version color")
-	}
-}
+// alike are programs that take the options of another.
+var alike = map[string]string{"bzcat": "zcat", "xzcat": "zcat", "zstdcat": "zcat", "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum", "b2sum": "md5sum",
+	"base32": "base64", "egrep": "grep", "fgrep": "grep", "zgrep": "grep", "dir": "ls", "vdir": "ls", "fdfind": "fd", "batcat": "bat", "gojq": "jq", "colordiff": "diff",
+	"ack": "ag", "exa": "ag", "eza": "ag", "cloc": "ag", "tokei": "ag", "scc": "ag", "csvlook": "ag", "mdcat": "ag"}
 
 // options reads the arguments of a program that looks, and finds those that may do
 // more.
 func (c *command) options(name string, args []word) options {
+	if of, is := alike[name]; is {
+		name = of
+	}
 	s, ok := looking[name]
 	if !ok {
 		return split(args)

@@ -77,6 +77,8 @@ func (c *command) real(name string, pattern bool) []string {
 			plain := path.Join(m, path.Join(parts[last:]...))
 			if r := c.physical(strings.Join(append([]string{m}, parts[last:]...), "/")); r != plain {
 				add(r)
+			} else if Sensitive(c.Workspace, plain) && !hiddenFrom(parts, plain) {
+				all = append(all, plain)
 			}
 		}
 	}
@@ -147,6 +149,9 @@ func (c *command) written(w word) {
 		if slices.Contains([]string{"head", "config", "commondir", "gitdir"}, strings.ToLower(path.Base(name))) {
 			c.fill([]string{path.Dir(name)}) // of which git makes a repository
 		}
+		if c.throughLink(name) {
+			c.find(T3, "may write through a link that leads out of the workspace", machine)
+		}
 		switch {
 		case slices.Contains(harmless, name), strings.HasPrefix(name, "/dev/fd/"):
 		case strings.HasPrefix(name, "/dev/tcp/"), strings.HasPrefix(name, "/dev/udp/"):
@@ -161,7 +166,7 @@ func (c *command) written(w word) {
 			}
 		case !below(c.Workspace, name):
 			c.find(T3, "writes outside the workspace", machine)
-		case Sensitive(c.Workspace, name):
+		case Sensitive(c.Workspace, name), w.glob && mayBeObeyed(c.Workspace, name):
 			c.find(T3, "writes a file that runs programs later")
 		case c.Place.Host && strings.Contains(strings.TrimPrefix(name, path.Clean(c.Workspace)), "/-"):
 			c.find(T3, "makes a file whose name programs take for an option")
@@ -169,6 +174,20 @@ func (c *command) written(w word) {
 			c.find(T2, "changes the workspace")
 		}
 	}
+}
+
+// throughLink reports whether name lies in a directory that was filled before in the
+// same line, maybe with links that lead out of the workspace.
+func (c *command) throughLink(name string) bool {
+	if c.LinksOut == nil {
+		return false
+	}
+	for dir := range c.filled {
+		if dir != name && dir != path.Clean(c.Workspace) && below(dir, name) && c.LinksOut() {
+			return true
+		}
+	}
+	return false
 }
 
 // fill notes that directories were filled with what is not known by name.
@@ -228,6 +247,9 @@ func (c *command) read(w word) {
 		return
 	}
 	for _, name := range at {
+		if c.throughLink(name) {
+			c.find(T1s, "may read through a link that leads out of the workspace")
+		}
 		switch {
 		case Secret(c.Home, name):
 			c.secrets = true
@@ -294,20 +316,55 @@ func Sensitive(workspace, name string) bool {
 	rel := strings.TrimPrefix(strings.TrimPrefix(name, path.Clean(workspace)), "/")
 	parts := strings.Split(strings.ToLower(rel), "/")
 	for i, part := range parts {
-		switch part {
-		case ".git", ".talkops", ".husky", ".githooks", ".circleci", ".buildkite", ".devcontainer", ".vscode", ".idea":
+		if slices.Contains(obeyedDirs, part) || part == ".github" && (i+1 == len(parts) || parts[i+1] == "workflows" || parts[i+1] == "actions") {
 			return true
-		case ".github":
-			if i+1 < len(parts) && (parts[i+1] == "workflows" || parts[i+1] == "actions") || i+1 == len(parts) {
-				return true
-			}
 		}
 	}
-	switch base := parts[len(parts)-1]; base {
-	case ".envrc", ".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml", ".gitattributes",
-		".gitmodules", ".gitconfig", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pre-commit-config.yaml", ".exrc", ".vimrc", ".nvim.lua", ".mise.toml", ".tool-versions":
-		return true
+	return slices.Contains(obeyedFiles, parts[len(parts)-1])
+}
+
+// Directories and files that other programs run or obey.
+var (
+	obeyedDirs  = strings.Fields(`.git .talkops .husky .githooks .circleci .buildkite .devcontainer .vscode .idea .terraform`)
+	obeyedFiles = strings.Fields(`.envrc .gitlab-ci.yml jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .travis.yml .drone.yml .gitattributes .gitmodules .gitconfig .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml .exrc .vimrc .nvim.lua .mise.toml .tool-versions`)
+)
+
+// obeyed reports whether letters at the end make such a file's name of base.
+func obeyed(base string) bool {
+	return slices.ContainsFunc(obeyedFiles, func(f string) bool { return len(base) > 3 && strings.HasPrefix(f, strings.ToLower(base)) })
+}
+
+// mayBeObeyed reports whether a pattern can mean a file that programs obey. What a
+// pattern that begins with a wildcard stands for is looked up.
+func mayBeObeyed(workspace, pattern string) bool {
+	if !below(workspace, pattern) {
+		return false
+	}
+	parts := strings.Split(strings.TrimPrefix(pattern, path.Clean(workspace)+"/"), "/")
+	for i, part := range parts {
+		part = strings.ToLower(brackets.ReplaceAllString(part, "?"))
+		if !strings.ContainsAny(part, "*?[") || strings.HasPrefix(part, "*") || strings.Trim(part, "*?") == "" {
+			continue
+		}
+		names := append([]string{".github"}, obeyedDirs...)
+		if i+1 == len(parts) {
+			names = append(names, obeyedFiles...)
+		}
+		if slices.ContainsFunc(names, func(n string) bool { ok, err := path.Match(part, n); return ok || err != nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hiddenFrom reports whether a file or directory of name begins with a dot where its
+// pattern has a wildcard, which does not stand for it.
+func hiddenFrom(pattern []string, name string) bool {
+	names := strings.Split(name, "/")
+	for i, n := range names {
+		if i < len(pattern) && len(names) == len(pattern) && strings.HasPrefix(n, ".") && pattern[i] != "" && strings.ContainsAny(pattern[i][:1], "*?[") {
+			return true
+		}
 	}
 	return false
 }

@@ -307,7 +307,7 @@ func (c *command) program(name string, args []word) {
 		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
 		"hash", "dirs", "suspend", "caller", "fc", "history", "bind", "if", "then", "else", "fi", "do", "done", "!":
 		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
-			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") || strings.HasPrefix(w.text, "-E")
+			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "E")
 		}) {
 			c.secrets = true
 			c.find(T1s, "shows the environment of processes")
@@ -328,6 +328,9 @@ func (c *command) program(name string, args []word) {
 			return
 		case name == "lsof" && split(args, "-D").has("-D"):
 			c.find(T3, "may write a file")
+			return
+		case name == "getent" && slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") }):
+			c.find(T3, "may load a library of the workspace")
 			return
 		case name == "getent" && len(args) > 0 && (!args[0].static || !slices.Contains([]string{"passwd", "group", "services", "protocols", "networks", "rpc", "shells"}, args[0].text)):
 			if args[0].text == "shadow" || args[0].text == "gshadow" || !args[0].static {
@@ -385,12 +388,14 @@ func (c *command) program(name string, args []word) {
 			return
 		}
 		for i, w := range args {
-			if name == "set" && (w.static && (len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, "ak") || i > 0 && (w.text == "allexport" || w.text == "keyword")) || !w.static && i == 0) {
-				c.find(TX, "hands every variable to the programs that run")
-			}
-			if w.text == "--" {
+			if w.static && w.text == "--" {
 				break
 			}
+			before := ""
+			if i > 0 {
+				before = args[i-1].text
+			}
+			c.mode(name == "set", w, before)
 		}
 		c.find(T0, "looks")
 	case "export", "declare", "typeset", "local", "readonly":
@@ -445,7 +450,12 @@ func (c *command) program(name string, args []word) {
 			return
 		}
 		c.find(TX, "runs text in a language that is not read")
-	case "sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "yash":
+	case "zsh":
+		if slices.ContainsFunc(args, func(w word) bool { return zshGlob.MatchString(w.text) }) || c.in.text != nil && zshGlob.MatchString(*c.in.text) {
+			c.find(TX, "hides a command in a pattern, which zsh runs")
+		}
+		c.shell(args)
+	case "sh", "bash", "dash", "ksh", "ash", "rbash", "mksh", "yash":
 		c.shell(args)
 	case "command":
 		rest := after(args, nil)
@@ -466,6 +476,9 @@ func (c *command) program(name string, args []word) {
 		c.run(after(args, []string{"-i", "-o", "-e", "--input", "--output", "--error"}))
 	case "time":
 		o := split(args[:len(args)-len(after(args, []string{"-f", "-o", "--format", "--output"}))], "-f", "-o", "--format", "--output")
+		if abbreviated(o, "--output") {
+			c.find(T3, "may write a file")
+		}
 		for _, w := range o.values("-o", "--output") {
 			c.written(w)
 		}
@@ -832,9 +845,18 @@ func (c *command) shell(args []word) {
 			c.find(T3, "runs code that was not read")
 			i++
 		case a.text == "-o", a.text == "+o", a.text == "-O", a.text == "+O":
-			i++
+			if i++; i < len(args) {
+				c.mode(false, args[i], a.text)
+			}
 		case strings.HasPrefix(a.text, "--"):
 		case len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+'):
+			for k, w := range args[i:] {
+				// Further ones may stand before the text.
+				if !w.static || w.text == "" || w.text[0] != '-' && w.text[0] != '+' && (k == 0 || !strings.HasSuffix(args[i+k-1].text, "o") && !strings.HasSuffix(args[i+k-1].text, "O")) {
+					break
+				}
+				c.mode(true, w, "-o")
+			}
 			if strings.Contains(a.text, "c") {
 				// Further options may stand before the text.
 				valued := func(s string) bool { return strings.HasSuffix(s, "o") || strings.HasSuffix(s, "O") }
@@ -1023,7 +1045,14 @@ func (c *command) findFiles(args []word) {
 				c.find(T3, "runs code that was not read")
 				continue
 			}
-			c.perFile(words, !c.here() && len(roots) == 0)
+			in := c
+			if strings.HasSuffix(a.text, "dir") {
+				// It runs in directories that nobody looked into.
+				in = c.child()
+				unknown := func(string) bool { return true }
+				in.GitRuns, in.Composes = unknown, unknown
+			}
+			in.perFile(words, !c.here() && len(roots) == 0)
 		case "-delete":
 			for _, r := range roots {
 				at, known := c.places(r)
@@ -1111,7 +1140,7 @@ func (c *command) create(name string, args []word) {
 
 func (c *command) copy(name string, args []word) {
 	o := split(args, "-t", "-S", "-m", "-o", "-g", "--target-directory", "--suffix", "--mode", "--owner", "--group")
-	if shortened(args, []string{"--target-directory", "--strip-program"}, "--strip", "--target-directory") || o.has("--strip-program") {
+	if shortened(args, []string{"--target-directory", "--strip-program", "--suffix"}, "--strip", "--target-directory", "--suffix") || o.has("--strip-program") {
 		c.find(T3, "has an option that may do more", machine)
 	}
 	from, to := o.operands, o.values("-t", "--target-directory")
@@ -1121,6 +1150,14 @@ func (c *command) copy(name string, args []word) {
 	for _, w := range to {
 		c.written(w)
 		c.kept(w, o.values("-S", "--suffix"))
+	}
+	if name == "cp" && (o.has("--parents") || abbreviated(o, "--parents")) {
+		for _, w := range from {
+			for _, dir := range to {
+				dir.text, dir.static, dir.glob = dir.text+"/"+w.text, dir.static && w.static, dir.glob || w.glob
+				c.written(dir)
+			}
+		}
 	}
 	tree := name == "mv" || o.has("-r", "-R", "-a", "--recursive", "--archive", "-T", "--no-target-directory")
 	if o.has("-T", "--no-target-directory") && len(from) > 0 {
@@ -1260,15 +1297,19 @@ func (c *command) system(name string, args []word) {
 			}
 		}
 		switch first {
-		case "status", "show", "list-units", "list-unit-files", "list-timers", "list-dependencies", "is-active", "is-enabled", "is-failed", "cat", "get-default", "show-environment":
+		case "status", "show", "list-units", "list-unit-files", "list-timers", "list-dependencies", "is-active", "is-enabled", "is-failed", "cat", "get-default":
 			c.find(T0, "looks")
+			return
+		case "show-environment":
+			c.secrets = true
+			c.find(T1s, "shows the environment")
 			return
 		case "poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "suspend", "hibernate", "isolate":
 			c.find(T5, "ends the machine")
 			return
 		}
 	case "service", "rc-service":
-		if len(args) == 2 && args[1].static && args[1].text == "status" {
+		if len(args) == 2 && args[1].static && args[1].text == "status" && args[0].static && !strings.ContainsAny(args[0].text, "/-") {
 			c.find(T0, "looks")
 			return
 		}
@@ -1361,7 +1402,10 @@ func (c *command) archive(name string, args []word) {
 		return
 	case "unzip":
 		o := split(args, "-d", "-x", "-P")
-		if o.has("-l", "-t", "-v", "-Z", "-p", "-c") && !o.hidden {
+		// Only what stands before the archive is an option, and a second dash takes one back.
+		first := slices.IndexFunc(args, func(w word) bool { return !w.static || !strings.HasPrefix(w.text, "-") })
+		looks := first > 0 && split(args[:first]).has("-l", "-t", "-v", "-Z", "-p", "-c") && !slices.ContainsFunc(args[:first], func(w word) bool { return strings.Count(w.text, "-") > 1 })
+		if looks && !o.hidden {
 			for _, w := range o.operands {
 				c.read(w)
 			}
@@ -1401,8 +1445,9 @@ func (c *command) archive(name string, args []word) {
 			c.read(w)
 			if name != "iconv" && !o.has("-c", "--stdout", "-t", "--test", "-l", "--list") {
 				c.written(w)
-				if w.static && !w.glob {
-					c.written(literal(strings.TrimSuffix(w.text, path.Ext(w.text)))) // what is unpacked
+				if w.static && strings.Trim(strings.TrimSuffix(w.text, path.Ext(w.text)), "*") != "" {
+					w.text = strings.TrimSuffix(w.text, path.Ext(w.text))
+					c.written(w) // what is unpacked
 				}
 			}
 		}
@@ -1419,7 +1464,7 @@ func (c *command) archive(name string, args []word) {
 				c.read(w) // what it holds gets other names
 			}
 			c.written(w)
-			if name == "split" && strings.HasPrefix(path.Base(w.text), ".") {
+			if name == "split" && i > 0 && (strings.HasPrefix(path.Base(w.text), ".") || obeyed(path.Base(w.text))) {
 				c.find(T3, "may write a file that runs programs later")
 			}
 		}
@@ -1712,6 +1757,10 @@ func (c *command) packages(name string, args []word) {
 	// Options name settings with programs in them; a path names a package with code.
 	for i, w := range args {
 		option := strings.HasPrefix(w.text, "-")
+		if name == "emerge" && !option || name == "port" && len(args) < 2 || name == "brew" && strings.HasSuffix(w.text, ".rb") {
+			c.find(T3, "installs, or runs a description of a package", machine)
+			return
+		}
 		if w.static && option && !slices.Contains([]string{"--installed", "--upgradable", "--upgradeable", "-a", "--all-versions", "--manual-installed", "-v", "--names-only", "-n", "--full", "-f", "--available", "--enabled", "--all", "-q", "-qq", "--quiet", "--formula", "--cask", "--casks", "--versions", "--json", "--depth=0", "-r"}, w.text) &&
 			!(i == 0 && slices.Contains([]string{"-l", "-L", "-s", "-S", "-W", "--list", "--status", "--listfiles", "--search", "--show", "--print-architecture", "-qa", "-qi", "-ql", "-qf", "-qc", "-qd", "-qR", "-q", "-Q", "-Qi", "-Ql", "-Qo", "-Qs", "-Qe", "-Qu", "-Ss", "-Si"}, w.text)) && !(name == "dpkg-query" && (w.text == "-f" || strings.HasPrefix(w.text, "-f="))) ||
 			w.static && !option && (strings.Contains(w.text, "://") || strings.Contains(w.text, "/") && !slices.Contains([]string{"-S", "-L", "-qf", "-Qo", "--search"}, flag)) ||

@@ -36,6 +36,14 @@ type Context struct {
 	// an option, where the machine is this computer; nil is never.
 	Dashed func() bool
 
+	// Exported reports whether programs get a variable of this name, where the machine
+	// is this computer; nil is never.
+	Exported func(name string) bool
+
+	// Foreign reports whether what terraform keeps of a directory, which says where the
+	// state lies, is the repository's and not from an init here; nil is never.
+	Foreign func(dir string) bool
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string
@@ -675,6 +683,9 @@ func (c *command) variable(name string) {
 			}
 			return
 		}
+	}
+	if c.Exported != nil && name != "_" && c.Exported(name) {
+		c.exported(name, word{}) // it stays so when it is set
 	}
 }
 
