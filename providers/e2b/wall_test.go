@@ -3,9 +3,12 @@
 package e2b_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/runtime/wasm"
 	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // What the provider promises under every fault, it promises as a module too.
@@ -65,4 +69,56 @@ func TestFaultsThroughTheWall(t *testing.T) {
 	for _, l := range places {
 		l.Close()
 	}
+}
+
+// A command that is cancelled while its output goes past the module has ended, with
+// its output delivered in order.
+func TestCancelWhileMuchIsWritten(t *testing.T) {
+	s := e2btest.New(t)
+	p := wasmtest.Load(t, "e2b", wasmtest.Build(t, "../../wasm-providers/e2b"), s.URL())
+	sb, err := p.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lines := &numbered{enough: 5 << 20, tell: cancel}
+	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: sh("echo $$ >pid; exec seq 1000000000"), Stdout: lines})
+	if exit != 130 || sandbox.CodeOf(err) != sandbox.CodeCancelled {
+		t.Errorf("got %d, %v", exit, err)
+	}
+	if lines.wrong != "" || lines.n < lines.enough {
+		t.Errorf("after %d bytes: %s", lines.n, lines.wrong)
+	}
+	pid, err := os.ReadFile(sb.Info().Dir + "/pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulate.Ended(t, string(pid))
+}
+
+// numbered checks that what it gets are the numbers from 1 on, and tells when there
+// are enough.
+type numbered struct {
+	n, enough int
+	tell      func()
+	last      int
+	rest      []byte
+	wrong     string
+}
+
+func (n *numbered) Write(p []byte) (int, error) {
+	if n.n += len(p); n.n >= n.enough {
+		n.tell()
+	}
+	n.rest = append(n.rest, p...)
+	end := bytes.LastIndexByte(n.rest, '\n') + 1
+	for line := range bytes.Lines(n.rest[:end]) {
+		n.last++
+		if want := strconv.Itoa(n.last); n.wrong == "" && string(line) != want+"\n" {
+			n.wrong = "got " + string(line) + " for " + want
+		}
+	}
+	n.rest = append(n.rest[:0], n.rest[end:]...)
+	return len(p), nil
 }
