@@ -171,6 +171,10 @@ func (c *command) git(args []word) {
 		c.find(T4, "leaves this machine")
 	case "config":
 		if all != nil && (has("--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin") || first == "get" || first == "list") && !flaggedShort(rest, "-f") && !shortened(rest, []string{"--file", "--blob", "--unset", "--unset-all", "--replace-all", "--remove-section", "--rename-section", "--edit"}, "--re") && !has("--unset", "--add", "--replace-all", "--edit", "-e") {
+			if text := strings.ToLower(joined(rest)); strings.Contains(text, "header") || strings.Contains(text, "password") || strings.Contains(text, "token") {
+				c.secrets = true
+				c.find(T1s, "shows a login")
+			}
 			looks()
 			return
 		}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -737,8 +738,11 @@ func (c *command) docker(name string, args []word) {
 	if slices.Contains([]string{"run", "create"}, verb) || slices.Contains([]string{"run", "create"}, sub) {
 		c.image(args)
 	}
+	if verb == "compose" && sub == "run" && slices.ContainsFunc(args, func(w word) bool { return slices.Contains([]string{"apply", "destroy", "publish", "push"}, w.text) }) {
+		c.find(T4, "may act on what is shared")
+	}
 	switch {
-	case slices.Contains([]string{"publish", "imagetools", "sign", "scp"}, sub) && slices.Contains([]string{"compose", "buildx", "trust", "image", "plugin"}, verb), verb == "publish",
+	case (verb == "kube" && sub == "apply"), slices.Contains([]string{"publish", "imagetools", "sign", "scp"}, sub) && slices.Contains([]string{"compose", "buildx", "trust", "image", "plugin"}, verb), verb == "publish",
 		verb == "commit" && strings.Contains(joined(args), "docker://"), !slices.Contains(dockerVerbs, verb):
 		c.sends = true
 		c.find(T4, "publishes, or acts on other machines")
@@ -774,17 +778,23 @@ func (c *command) docker(name string, args []word) {
 }
 
 // imageOf are the tools that images are called after.
-var imageOf = map[string]string{"terraform": "terraform", "tofu": "tofu", "opentofu": "tofu", "terragrunt": "terragrunt", "kubectl": "kubectl", "helm": "helm", "git": "git", "aws-cli": "aws", "awscli": "aws", "azure-cli": "az", "pulumi": "pulumi", "gh": "gh", "skopeo": "skopeo", "rclone": "rclone"}
+var imageOf = map[string]string{"terraform": "terraform", "tofu": "tofu", "opentofu": "tofu", "terragrunt": "terragrunt", "kubectl": "kubectl", "helm": "helm", "git": "git", "aws-cli": "aws", "awscli": "aws", "azure-cli": "az", "pulumi": "pulumi", "gh": "gh", "skopeo": "skopeo", "rclone": "rclone", "docker": "docker", "curl": "curl", "crane": "crane", "oras": "oras"}
 
 // image judges a container of an image that is called after a tool which acts on what
 // is shared: its words are the tool's.
 func (c *command) image(args []word) {
 	for i, w := range args {
 		base := w.text[strings.LastIndexByte(w.text, '/')+1:]
+		if dir := path.Base(path.Dir(w.text)); dir == "skopeo" {
+			base = dir // one that is called after its state
+		}
+		if w.static && strings.Contains(w.text, "kaniko") && flagged(args, "--destination", "-d") {
+			c.find(T4, "publishes")
+		}
 		base, _, _ = strings.Cut(base, "@")
 		base, _, _ = strings.Cut(base, ":")
 		name, is := imageOf[base]
-		if !w.static || !is || !strings.Contains(w.text, "/") || i+1 == len(args) {
+		if !w.static || !is || !strings.Contains(w.text, "/") && !strings.HasPrefix(w.text, "docker:") || i+1 == len(args) {
 			continue
 		}
 		var found []Finding

@@ -11,7 +11,7 @@ import (
 var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto_sub kcat kafkacat kafka-console-producer kafka-topics amqp-publish rabbitmqadmin ldapmodify ldapadd ldapdelete ldappasswd snmpset
 	smbclient rsh rlogin plink pscp pssh pdsh dsh clush mussh parallel-ssh awscli croc wormhole bore frpc chisel gost lt localtunnel ipmitool nats influx cbq cypher-shell pgcli mycli litecli usql iredis sqlcmd mssql-cli bq cockroach hcloud linode-cli scw oci ibmcloud
 	aliyun tccli civo vultr-cli exo openstack govc pvesh cf fastly supabase railway turso pscale neonctl atlas confluent datadog-ci sentry-cli hub lab tea bb jf jfrog oras regctl imgpkg ctr crictl werf kapp vendir velero linkerd
-	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
+	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm buildctl kaniko copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
 	etcdctl azcopy s5cmd ko nuget restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
 
 // launcher reports whether a program starts others that are named in its words.

@@ -617,6 +617,9 @@ func (c *command) program(name string, args []word) {
 	case "curl", "wget", "http", "https", "xh":
 		c.fetch(name, args)
 	case "ping", "ping6", "dig", "nslookup", "host", "traceroute", "tracepath", "mtr", "whois", "nmap":
+		if c.secrets && slices.ContainsFunc(args, func(w word) bool { return !w.static }) {
+			c.sends = true // in the name that is asked for
+		}
 		c.find(T3n, "talks to the network")
 	case "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "ftp", "lftp", "rclone", "autossh", "mosh", "ssh-copy-id", "mail", "sendmail", "mailx", "msmtp", "tailscale", "ngrok", "cloudflared", "s3cmd", "gsutil", "mc", "aria2c":
 		c.sends = true
@@ -1296,6 +1299,11 @@ func (c *command) system(name string, args []word) {
 				c.find(T3, "may act", machine)
 			}
 		}
+		if first == "show" && strings.Contains(joined(args), "Environment") {
+			c.secrets = true
+			c.find(T1s, "shows the environment of a service")
+			return
+		}
 		switch first {
 		case "status", "show", "list-units", "list-unit-files", "list-timers", "list-dependencies", "is-active", "is-enabled", "is-failed", "cat", "get-default":
 			c.find(T0, "looks")
@@ -1723,6 +1731,9 @@ func (c *command) code(name string, args []word) {
 	}
 	if launcher(name, args) {
 		c.started(args)
+	}
+	if name == "nix" && at(leading(args), 0) == "copy" && flagged(args, "--to") {
+		c.find(T4, "publishes")
 	}
 	if slices.Contains([]string{"python", "python2", "python3", "node", "nodejs", "ruby", "perl", "php", "lua", "pwsh", "deno", "bun", "tclsh", "java", "expect"}, name) {
 		o := split(args, "-c", "-m", "-e", "-W", "-X", "-I", "-r")
