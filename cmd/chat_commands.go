@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -270,17 +268,10 @@ func (c *conversation) export(ctx context.Context, w wish) (tui.Reply, error) {
 
 // doctor looks whether all is well, and says it line by line.
 func (c *conversation) doctor(ctx context.Context) string {
-	var lines []string
-	say := func(good bool, format string, args ...any) {
-		mark := "ok   "
-		if !good {
-			mark = "look "
-		}
-		lines = append(lines, mark+fmt.Sprintf(format, args...))
-	}
+	h := &health{}
 	m := c.agent.Model.Info()
-	say(m.Window > 0, "model %s:%s, window %d tokens, about %d used", m.Provider, m.Name, m.Window, c.agent.Filled())
-	say(m.Price.Known(), "its price is known: %v", m.Price.Known())
+	h.say(m.Window > 0, "this conversation: window %d tokens, about %d used", m.Window, c.agent.Filled())
+	h.say(m.Price.Known(), "the price of %s:%s is known: %v", m.Provider, m.Name, m.Price.Known())
 	began := time.Now()
 	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"true"}, Dir: c.box.Dir})
 	at := "this computer"
@@ -288,35 +279,19 @@ func (c *conversation) doctor(ctx context.Context) string {
 		at = c.title + " " + c.place.ID
 	}
 	if err != nil || exit != 0 {
-		say(false, "%s does not run a command: exit %d, %v", at, exit, err)
+		h.fail("%s does not run a command: exit %d, %v", at, exit, err)
 	} else {
-		say(true, "%s runs a command in %s", at, time.Since(began).Round(time.Millisecond))
+		h.say(true, "%s runs a command in %s", at, time.Since(began).Round(time.Millisecond))
 	}
 	if end := c.box.Expires(); !end.IsZero() && !c.place.Host {
-		say(time.Until(end) > 10*time.Minute, "it ends by itself in %s", time.Until(end).Round(time.Minute))
+		h.say(time.Until(end) > 10*time.Minute, "it ends by itself in %s", time.Until(end).Round(time.Minute))
 	}
 	for _, name := range []string{"git", "tar"} {
 		var out bytes.Buffer
 		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", "command -v " + name}, Stdout: &out})
-		say(err == nil && exit == 0, "%s there: %v", name, err == nil && exit == 0)
+		h.say(err == nil && exit == 0, "%s there: %v", name, err == nil && exit == 0)
 	}
-	for _, warning := range c.cfg.Warnings {
-		say(false, "settings: %s", warning)
-	}
-	leases, err := c.app.leases().List()
-	if err != nil {
-		say(false, "the record of machines: %v", err)
-	}
-	left := 0
-	for _, l := range leases {
-		if !l.Kept && !alive(l) {
-			left++
-		}
-	}
-	say(left == 0, "%d machines of earlier runs are left (talkops sandbox list)", left)
-	probe := filepath.Join(c.app.home, ".doctor")
-	err = errors.Join(os.WriteFile(probe, nil, 0o600), os.Remove(probe))
-	say(err == nil, "%s can be written: %v", c.app.home, err == nil)
-	say(c.kept.id() != "", "this conversation is kept: %s", c.kept.id())
-	return strings.Join(lines, "\n")
+	h.say(c.kept.id() != "", "this conversation is kept: %s", c.kept.id())
+	c.app.examine(ctx, c.cfg, h)
+	return strings.Join(h.lines, "\n")
 }

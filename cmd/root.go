@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,8 +45,15 @@ func (a *app) rootCommand() *cobra.Command {
 	root.PersistentFlags().Bool("trust-project", false, "use the project's .talkops/config.toml for this run")
 	root.PersistentFlags().Bool("ignore-project-config", false, "leave the project's .talkops/config.toml out")
 	root.PersistentFlags().StringVar(&a.providerLog, "provider-log", "", "a file that gets a line of JSON for everything a provider module does, without secrets")
+	root.PersistentFlags().BoolFunc("no-color", "no colours, as with NO_COLOR", func(value string) error {
+		off, err := strconv.ParseBool(value)
+		if err == nil && off {
+			a.streams.Color = false
+		}
+		return err
+	})
 	a.addRun(root, flags)
-	root.AddCommand(a.configCommand(flags), a.sandboxCommand(flags), a.providerCommand(flags), a.approveCommand(flags), a.trustCommand(), a.threadsCommand(flags))
+	root.AddCommand(a.configCommand(flags), a.sandboxCommand(flags), a.providerCommand(flags), a.approveCommand(flags), a.trustCommand(), a.threadsCommand(flags), a.doctorCommand(flags))
 	return root
 }
 

@@ -1,0 +1,109 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
+	"github.com/talkops-ai/talkops/providers/vercel/verceltest"
+	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+)
+
+// repository makes the project one of git, with one commit.
+func (p *pane) repository() {
+	p.t.Helper()
+	p.write("README", "a project\n")
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "first"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// TestChatTakesTheWorkHome uses the commands that act on the machine and on its work,
+// and makes a branch of it at the end.
+func TestChatTakesTheWorkHome(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All done."}, execute("b", "echo more > more.txt"), modeltest.Step{Text: "More done."})
+	cloud := verceltest.New(t)
+	env := map[string]string{}
+	for key, value := range cloud.Settings() {
+		s, _ := builtin().Find("vercel").Describe().Setting(key)
+		env[s.Env[0]] = value
+	}
+	p := terminal(t)
+	p.repository()
+	p.start(110, 40, srv, env, "--sandbox", "vercel", "--smart", "-m", "Do the work")
+	p.await(`All done\.`)
+	p.await(`VERCEL SANDBOX .* (4h00m|3h59m) left`)
+	p.say("/sandbox extend 6h")
+	p.await(`It ends by itself at \d\d:\d\d on`)
+	p.await(`(6h00m|5h59m) left`)
+	p.say("/apply")
+	p.await(`applied to the project: 1 changes`)
+	if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {
+		t.Errorf("work.txt: %q, %v", data, err)
+	}
+	p.say("/export")
+	p.await(`/export patch \[FILE\] or /export branch NAME`)
+	p.say("/export patch out.patch")
+	p.await(`patch: .*out\.patch`)
+	if data, err := os.ReadFile(filepath.Join(p.dir, "out.patch")); err != nil || !strings.Contains(string(data), "+work") {
+		t.Errorf("out.patch: %q, %v", data, err)
+	}
+	p.say("/export branch agent/now")
+	p.await(`branch: .*agent/now|agent/now`)
+	p.say("More")
+	p.await(`More done\.`)
+	p.say("/exit")
+	p.await(`(?s)A more\.txt.*What becomes of it\?`)
+	p.say("b agent/end")
+	p.await(`ended with 0`)
+	for branch, file := range map[string]string{"agent/now": "work.txt", "agent/end": "more.txt"} {
+		cmd := exec.Command("git", "show", branch+":"+file)
+		cmd.Dir = p.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s in %s: %v\n%s", file, branch, err, out)
+		}
+	}
+	if left := cloud.Boxes(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestChatDiscards takes nothing over, and says how it can be had still. Without
+// colours there are none.
+func TestChatDiscards(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All **done**."})
+	cloud := daytonatest.New(t)
+	p := inTerminal(t, 100, 30, srv, daytona(cloud), "--sandbox", "daytona", "--smart", "--no-color", "-m", "Do the work")
+	p.await(`DAYTONA box-\d+`)
+	p.await(`All \**done`)
+	if seen := regexp.MustCompile(`\x1b\[[0-9;]*[34][0-7][0-9;]*m`).FindString(p.tmux("capture-pane", "-p", "-e", "-S", "-500")); seen != "" {
+		t.Errorf("there is a colour: %q", seen)
+	}
+	p.say("/exit")
+	p.await(`What becomes of it\?`)
+	p.say("d")
+	p.await(`(?s)Nothing is taken over\. .*talkops sandbox apply [0-9a-f]+.*ended with 0`)
+	if _, err := os.Stat(filepath.Join(p.dir, "work.txt")); err == nil {
+		t.Error("it is in the project")
+	}
+	if files, _ := filepath.Glob(filepath.Join(p.dir, "*.patch")); len(files) > 0 {
+		t.Errorf("there is a patch: %v", files)
+	}
+	if left := cloud.Boxes(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
