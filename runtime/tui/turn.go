@@ -49,10 +49,11 @@ func (v *view) work(echo tea.Cmd, f func(context.Context, func(agent.Event)) (ag
 	ctx, cancel := context.WithCancel(v.ctx)
 	v.working, v.quiet, v.stopped, v.cancel, v.began, v.text, v.blocks, v.card = true, false, false, cancel, time.Now(), "", 0, nil
 	v.wg.Add(1)
-	send := v.send
+	gather := &gatherer{send: v.send}
 	run := func() tea.Msg {
 		defer v.wg.Done()
-		outcome, err := f(ctx, func(e agent.Event) { send(eventMsg{e}) })
+		outcome, err := f(ctx, gather.event)
+		gather.flush()
 		return doneMsg{outcome, err}
 	}
 	return tea.Batch(echo, run, tick())
