@@ -534,6 +534,13 @@ func (c *command) helm(args []word) {
 		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
+	if slices.Contains([]string{"lint", "template", "show", "inspect"}, verb) {
+		for _, w := range words[1:] {
+			if strings.HasPrefix(w, "/") || strings.HasPrefix(w, ".") || strings.Contains(w, "/../") {
+				c.read(literal(w)) // a chart
+			}
+		}
+	}
 	switch verb {
 	case "", "version", "env", "lint", "completion":
 		if verb == "env" {

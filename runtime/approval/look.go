@@ -139,7 +139,7 @@ func (c *command) look(name string, args []word) {
 					c.secrets = true
 					c.find(T1s, "reads credentials")
 				}
-				c.perFile(append(words, word{}), !c.here() || slices.ContainsFunc(before, c.outside))
+				c.perFile(append(words, word{many: w.text == "-X" || w.text == "--exec-batch"}), !c.here() || slices.ContainsFunc(before, c.outside))
 				return
 			}
 			if !w.static {

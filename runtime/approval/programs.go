@@ -329,7 +329,7 @@ func (c *command) program(name string, args []word) {
 		case name == "lsof" && split(args, "-D").has("-D"):
 			c.find(T3, "may write a file")
 			return
-		case name == "getent" && slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") }):
+		case name == "getent" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "-") }):
 			c.find(T3, "may load a library of the workspace")
 			return
 		case name == "getent" && len(args) > 0 && (!args[0].static || !slices.Contains([]string{"passwd", "group", "services", "protocols", "networks", "rpc", "shells"}, args[0].text)):
@@ -1015,7 +1015,9 @@ func (c *command) findFiles(args []word) {
 				c.find(T1s, "reads files outside the workspace")
 			}
 		}
-		if reads && slices.ContainsFunc(args, func(w word) bool { return w.static && (Secret("", "/"+w.text) || w.glob && mayBeSecret(w.text)) }) {
+		if reads && slices.ContainsFunc(args, func(w word) bool {
+			return w.static && (Secret("", "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text))
+		}) {
 			c.secrets = true
 			c.find(T1s, "reads credentials")
 		}
@@ -1043,6 +1045,9 @@ func (c *command) findFiles(args []word) {
 					w.static = false
 				}
 				words = append(words, w)
+			}
+			for k := range words {
+				words[k].many = words[k].many || words[k].text == "{}" && i < len(args) && args[i].text == "+"
 			}
 			if len(words) > 1 && words[0].static && slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, path.Base(words[0].text)) && !slices.ContainsFunc(words[1:], func(w word) bool { return w.static && w.text == "-c" }) {
 				c.find(T3, "runs code that was not read")
@@ -1206,6 +1211,9 @@ func (c *command) copy(name string, args []word) {
 			}
 		default:
 			c.read(w)
+			if at, _ := c.places(w); name == "cp" && (o.has("-l", "-s", "--link", "--symbolic-link") || abbreviated(o, "--link", "--symbolic-link")) && slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p) || w.glob }) {
+				c.find(T3, "makes another name for a file that programs obey")
+			}
 		}
 	}
 	c.find(T2, "changes the workspace")
@@ -1234,6 +1242,12 @@ func (c *command) placed(from word, to []word, tree bool) {
 				c.find(T3, "may write files that run programs later")
 			}
 		case from.glob:
+			names, _ := c.places(from)
+			if slices.ContainsFunc(names, func(n string) bool {
+				return slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p+"/"+path.Base(n)) })
+			}) {
+				c.find(T3, "writes a file that runs programs later")
+			}
 			if base[0] == '.' || base[0] == '[' || base[0] == '?' {
 				c.find(T3, "may write files that run programs later")
 			}

@@ -700,6 +700,8 @@ var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_
 // run, and no list of those is whole.
 func (c *command) exported(name string, value word) {
 	switch {
+	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && strings.Contains(value.text, "/"):
+		c.find(T3, name+" names a file that programs load")
 	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
 	case name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == "":
 	case slices.Contains(elsewhere, name):

@@ -20,6 +20,8 @@ func TestSlyOnHost(t *testing.T) {
 		`unzip a.zip -l '*'`, `unzip -l --l a.zip`, `unzip -l- a.zip`, `unzip a.zip -t x`,
 		// The second name is written to.
 		`xxd -seek 0 a.txt .envrc`, `xxd -r -skip 0 a.txt .envrc`, `xxd -cols 20 a.txt .envrc`, `xxd *`, `git ls-files | xargs -n2 xxd`, `uniq *`, `git ls-files | xargs -n2 uniq`,
+		`find . -exec xxd {} +`, `find . -iname '.E*' -exec cat {} +`, `find . -name 'id_r?a' -exec cat {} \;`, `LANGUAGE=../../work/x ls --help`,
+		`fd . -X xxd`, `getent passwd $(echo -s) a/b`, `cp -l .git/config x`, `cp --link .github/workflows/a.yml x`, `cp --sym $PWD/.husky/pre-commit x; echo y >> x`, `cp -al .husky/. y`, `helm show all /etc/x`, `helm lint ../x`, `helm template x ../y`, `helm template a sub/../../x`,
 		// A pattern stands for a file that programs obey.
 		`sed -i s/a/b/ .gitlab-c*`, `sed -i s/a/b/ .gi?/config`, `tee .gi[t]/config < f`, `cp a.txt .hus?y/pre-commit`, `touch .envr?`, `echo x > .envr?`, `gunzip .gitlab*`, `gunzip J*.gz`, `split -a 1 -n 5 f Jenkinsfil`,
 		`cd sub && cp --parents .husky/pre-commit ..`, `cd sub && cp --paren .github/workflows/x.yml ..`, `cp -b --suf=nvrc f .e`, `command time --outp=.envrc ls`, `/usr/bin/time -f x --outpu=.envrc ls`,
@@ -45,7 +47,7 @@ func TestSlyOnHost(t *testing.T) {
 		`sed -i 's/a/b/' web.tf main.tf`, `sed -i '' 's/a/b/' main.tf`, `sed -nE '1,3p' f`, `sed -Ei.bak 's/a/b/' f`, `awk '{print $1}' f`, `fd -e tf -x cat {} \; -x wc -l`, `cloc .`, `cloc src main.go`,
 		`helm template . --set-file a=a.txt,b=b.txt`, `helm template . -f a.yaml,b.yaml`, `git diff HEAD~1 a.txt`, `git diff main..dev`, `git blame -L 1,3 a.txt`, `git grep -n foo`, `git grep -e a -e b`, `file -m x.mgc a.txt`, `yamllint -c .yamllint.yml .`, `yamllint -d relaxed .`, `yamllint -d '{extends: default, rules: {line-length: disable}}' .`, `shellcheck -x s.sh`,
 		`gh pr list -R acme/shop`, `gh pr view https://github.com/acme/shop/pull/1`, `gh repo view acme/shop`, `gh pr list -R github.com/acme/shop`, `glab mr list -R acme/infra/shop`, `consul kv get x`, `nomad job status x`, `argocd app get x -o yaml`, `flux get all -A`, `stern x --template '{{.Message}}'`,
-		`systemctl status nginx`, `ps -eo pid,args`, `find . -execdir cat {} +`, `terraform state list`,
+		`systemctl status nginx`, `ps -eo pid,args`, `fd . -x xxd`, `cp -l a.txt b.txt`, `cp -al src dst`, `helm template x ./charts/y`, `helm show values bitnami/nginx`, `helm lint .`, `find . -execdir cat {} +`, `find . -exec xxd {} \;`, `find . -name '*.tf' -exec grep -n x {} +`, `LC_ALL=C.UTF-8 sort f`, `TZ=Europe/Berlin date`, `terraform state list`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
