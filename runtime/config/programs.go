@@ -93,7 +93,7 @@ func (c *Config) readPrograms(user, project *file) {
 	for _, f := range []*file{user, project} {
 		for at, words := range programs(f) {
 			for i, w := range words {
-				for _, part := range c.parts(i, w) {
+				for _, part := range append(c.parts(i, w), c.imported(words[:i], w)...) {
 					n, ok := c.below(part)
 					if !ok {
 						continue
@@ -154,6 +154,32 @@ func (c *Config) parts(i int, word string) []string {
 		}
 	}
 	return list
+}
+
+// imported are the files of the project that python takes for the module a word names:
+// it looks for them where it starts before it looks anywhere else.
+func (c *Config) imported(before []string, word string) []string {
+	if name, joined := strings.CutPrefix(word, "-m"); joined && name != "" {
+		word = name
+	} else if len(before) == 0 || before[len(before)-1] != "-m" {
+		return nil
+	}
+	if !slices.ContainsFunc(before, func(w string) bool { return strings.HasPrefix(filepath.Base(w), "py") }) {
+		return nil
+	}
+	first, _, _ := strings.Cut(word, ".")
+	whole := strings.ReplaceAll(word, ".", "/")
+	list := []string{first + "/__init__.py", whole + ".py", whole + "/__init__.py", whole + "/__main__.py"}
+	if plainName(first) {
+		files, _ := filepath.Glob(filepath.Join(c.Root, first+".*"))
+		for _, f := range files {
+			list = append(list, filepath.Base(f))
+		}
+	}
+	return slices.DeleteFunc(list, func(name string) bool {
+		n, ok := c.below(name)
+		return !ok || n.dir || !c.code(n.name) && n.target == "" && filepath.Ext(name) != ".pyc"
+	})
 }
 
 // code reports whether a file of the project is a program, by its mode, its first

@@ -219,3 +219,32 @@ func TestProgramsNamedInsideAWord(t *testing.T) {
 		t.Errorf("a program that appeared: %v", err)
 	}
 }
+
+// Python looks for a module in the project first, which the user did not mean.
+func TestModulesOfTheProject(t *testing.T) {
+	for _, row := range []struct {
+		command, file string
+		asked         bool
+	}{
+		{`'python3', '-m', 'notify'`, "notify.py", true},
+		{`'python3', '-mnotify'`, "notify.py", true},
+		{`'env', 'X=1', '/usr/bin/python3', '-I', '-m', 'json.tool'`, "json/__init__.py", true},
+		{`'python3', '-m', 'acme.notify'`, "acme/notify.py", true},
+		{`'python3', '-m', 'acme'`, "acme/__main__.py", true},
+		{`'python3', '-m', 'notify'`, "notify.so", true},
+		{`'python3', '-m', 'notify'`, "other.py", false},
+		{`'python3', '-m', 'notify'`, "notify.txt", false},
+		{`'git', 'commit', '-m', 'notify'`, "notify.py", false},
+	} {
+		w := newWorld(t)
+		w.write(filepath.Join(w.project, row.file), "x")
+		w.user("[hooks.n]\nevent = 'session_start'\ncommand = [" + row.command + "]\n")
+		c, err := Load(w.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked := len(c.Untrusted) > 0; asked != row.asked || asked == (len(c.Hooks) > 0) {
+			t.Errorf("[%s] with %s: asked for %v, %d hooks", row.command, row.file, asked, len(c.Hooks))
+		}
+	}
+}
