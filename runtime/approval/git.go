@@ -70,7 +70,7 @@ func (c *command) git(args []word) {
 	}
 	looks := func() {
 		// A file of a revision: HEAD:.env
-		if slices.Contains([]string{"show", "cat-file", "blame", "annotate", "diff", "log", "grep", "whatchanged"}, verb) {
+		if slices.Contains([]string{"show", "cat-file", "blame", "annotate", "diff", "log", "grep", "whatchanged", "stash"}, verb) {
 			for _, w := range rest {
 				if _, name, _ := strings.Cut(":"+w.text, ":"); Secret("", "/"+name[strings.LastIndexByte(name, ':')+1:]) {
 					c.secrets = true
