@@ -105,11 +105,12 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	defer cancel()
 	switch w.what {
 	case "branch":
-		commit, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
+		commit, whole, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but branch %s was not made (talkops sandbox export %s --branch NAME)", h.Dir, w.where, h.Run.ID), err}
 		}
 		work.Branch = w.where
+		sayWhole(whole, warn)
 		took(h, aside, nil, warn)
 		warn("branch %s holds the changes (%.12s)", w.where, commit)
 		return work, nil
@@ -172,6 +173,13 @@ func sayMerged(out *workspace.Outcome, warn func(string, ...any)) {
 		} else {
 			warn("merged: %q was changed here too, and holds the changes of both; yours alone: %s", m.Name, m.Before)
 		}
+	}
+}
+
+// sayWhole tells which files of a branch could not be merged with the commit below it.
+func sayWhole(whole []workspace.Left, warn func(string, ...any)) {
+	for _, l := range whole {
+		warn("look at %q: %s", l.Name, l.Why)
 	}
 }
 

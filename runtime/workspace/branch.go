@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,24 +22,28 @@ var ErrBranchExists = errors.New("a branch of that name exists")
 // top of its current commit. Work tree, index, HEAD and every other branch stay
 // as they are; no hook, filter or other program of the repository is run. It
 // returns the commit. A branch that holds just that already is no error.
-func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, err error) {
+//
+// A text of which the commit has another version than was sent gets the sandbox's
+// changes merged into it. whole names what could not be merged, so that the branch
+// has it as the sandbox has.
+func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, whole []Left, err error) {
 	root := h.Run.Project
 	if !inGit(root) {
-		return "", fmt.Errorf("%s is not in a git repository", root)
+		return "", nil, fmt.Errorf("%s is not in a git repository", root)
 	}
 	tmp, err := os.MkdirTemp("", "talkops-branch-")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer os.RemoveAll(tmp)
 	g := plumbing{ctx: ctx, root: root, index: filepath.Join(tmp, "index")}
 	ref := "refs/heads/" + name
 	if _, err := g.run(nil, "check-ref-format", ref); err != nil || strings.HasPrefix(name, "-") {
-		return "", fmt.Errorf("%q is no name for a branch", name)
+		return "", nil, fmt.Errorf("%q is no name for a branch", name)
 	}
 	prefix, err := g.run(nil, "rev-parse", "--show-prefix")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	parent, err := g.run(nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err == nil {
@@ -48,11 +53,11 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 		_, err = g.run(nil, "read-tree", "--empty")
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	ids, err := h.store(&g, tmp, changes)
+	made, whole, err := h.store(&g, tmp, changes)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	null := nullID
 	if len(parent) == 64 {
@@ -65,86 +70,198 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 		}
 	}
 	for i, c := range changes {
-		if ids[i] != "" {
-			fmt.Fprintf(&index, "%s %s\t%s%s\x00", gitMode(*c.Now), ids[i], prefix, c.Name)
+		if made[i].id != "" {
+			fmt.Fprintf(&index, "%s %s\t%s%s\x00", made[i].mode, made[i].id, prefix, c.Name)
 		}
 	}
 	if _, err := g.run(&index, "update-index", "-z", "--index-info"); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	tree, err := g.run(nil, "write-tree")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if old, err := g.run(nil, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err == nil {
 		if has, err := g.run(nil, "rev-parse", old+"^{tree}"); err == nil && has == tree {
-			return old, nil
+			return old, whole, nil
 		}
-		return "", fmt.Errorf("%w: %s", ErrBranchExists, name)
+		return "", nil, fmt.Errorf("%w: %s", ErrBranchExists, name)
 	}
 	args := []string{"commit-tree", "--no-gpg-sign", tree, "-m", message}
 	if parent != "" {
 		args = append(args, "-p", parent)
 	}
 	if commit, err = g.run(nil, args...); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	// The null id makes sure that the branch is new.
 	_, err = g.run(nil, "update-ref", "--no-deref", "-m", "talkops sandbox export", ref, commit, null)
-	return commit, err
+	return commit, whole, err
 }
 
-// store writes the new content to the repository as it is and returns the ids,
-// in the order of the changes.
-func (h *Home) store(g *plumbing, tmp string, changes []Change) ([]string, error) {
-	ids := make([]string, len(changes))
-	normal, err := h.lineEnds(g, changes)
+// store writes the new content to the repository and returns its objects, in the
+// order of the changes.
+func (h *Home) store(g *plumbing, tmp string, changes []Change) (made []object, whole []Left, err error) {
+	made = make([]object, len(changes))
+	listed, err := g.listed()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	normal, err := h.lineEnds(g, listed, changes)
+	if err != nil {
+		return nil, nil, err
 	}
 	var names bytes.Buffer
 	var order []int
 	for i, c := range changes {
+		stands, there := listed[c.Name]
+		if there {
+			// Where git does not look at modes, the commit's stays.
+			if was := c.Was; was != nil && c.Now != nil && gitMode(*was) == gitMode(*c.Now) && was.Kind == File && stands.mode != "120000" && stands.mode != "160000" {
+				made[i].mode = stands.mode
+			}
+		}
+		var data []byte // instead of what is kept
+		if there && c.Was != nil && c.Was.Kind != Dir {
+			why := ""
+			if data, why, err = h.onto(g, stands, c, normal[c.Name]); err != nil {
+				return nil, nil, err
+			}
+			if why != "" {
+				whole = append(whole, Left{Name: c.Name, Why: why})
+			}
+		}
 		if c.Now == nil || c.Now.Kind == Dir {
 			continue
 		}
+		if made[i].mode == "" {
+			made[i].mode = gitMode(*c.Now)
+		}
 		name := h.content(c.Now.Sum)
-		var made []byte // instead of what is kept
-		if c.Now.Kind == Link {
-			made = []byte(c.Now.Target)
-		} else if normal[c.Name] {
-			if made, err = h.withoutCR(c.Now); err != nil {
-				return nil, err
+		switch {
+		case data != nil:
+		case c.Now.Kind == Link:
+			data = []byte(c.Now.Target)
+		case normal[c.Name]:
+			if data, err = h.withoutCR(c.Now); err != nil {
+				return nil, nil, err
 			}
 		}
-		if made != nil {
+		if data != nil {
 			name = filepath.Join(tmp, fmt.Sprintf("made-%d", i))
-			if err := os.WriteFile(name, made, 0o600); err != nil {
-				return nil, err
+			if err := os.WriteFile(name, data, 0o600); err != nil {
+				return nil, nil, err
 			}
 		}
 		abs, err := filepath.Abs(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		fmt.Fprintf(&names, "%s\n", abs)
 		order = append(order, i)
 	}
 	if len(order) == 0 {
-		return ids, nil
+		return made, whole, nil
 	}
 	out, err := g.run(&names, "hash-object", "-w", "--no-filters", "--stdin-paths")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lines := strings.Split(out, "\n")
 	if len(lines) != len(order) {
-		return nil, fmt.Errorf("git stored %d of %d files", len(lines), len(order))
+		return nil, nil, fmt.Errorf("git stored %d of %d files", len(lines), len(order))
 	}
 	for i, line := range lines {
-		ids[order[i]] = line
+		made[order[i]].id = line
 	}
-	return ids, nil
+	return made, whole, nil
+}
+
+// onto merges a change into what the commit has under its name. It returns nil if
+// the commit has what was sent, or what the sandbox has; why says that the commit
+// has something else, which cannot be merged.
+func (h *Home) onto(g *plumbing, stands object, c Change, normal bool) (data []byte, why string, err error) {
+	same := func(e *Entry) (bool, error) {
+		id, err := h.blobID(e, len(stands.id))
+		if err != nil || id == stands.id || !normal {
+			return err == nil && id == stands.id, ignoreMissing(err)
+		}
+		lf, err := h.withoutCR(e)
+		return err == nil && lf != nil && objectID(lf, len(stands.id)) == stands.id, ignoreMissing(err)
+	}
+	for _, e := range []*Entry{c.Was, c.Now} {
+		if e == nil || e.Kind == Dir {
+			continue
+		}
+		if is, err := same(e); err != nil || is {
+			return nil, "", err
+		}
+	}
+	const other = "the last commit has another version of it than was sent; in the branch "
+	if c.Now == nil {
+		return nil, other + "it is deleted", nil
+	}
+	why = other + "it is the sandbox's alone"
+	var texts [3][]byte // the commit's, what was sent, the sandbox's
+	for i, e := range []*Entry{nil, c.Was, c.Now} {
+		var isText bool
+		switch {
+		case e == nil:
+			texts[i], isText, err = g.text(stands)
+		case e.Kind == File:
+			texts[i], isText, err = h.text(e)
+			if err == nil && isText && normal {
+				var lf []byte
+				if lf, err = h.withoutCR(e); lf != nil {
+					texts[i] = lf
+				}
+			}
+		}
+		if err != nil || !isText {
+			return nil, why, ignoreMissing(err)
+		}
+	}
+	data, conflict, err := mergeText(g.ctx, texts[0], texts[1], texts[2])
+	if err != nil || conflict != "" {
+		return nil, why, err
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, "", nil
+}
+
+// An object is what a tree of git has under a name.
+type object struct{ mode, id string }
+
+// listed are the objects of the index below the project, by name.
+func (g *plumbing) listed() (map[string]object, error) {
+	out, err := g.run(nil, "ls-files", "-s", "-z")
+	if err != nil {
+		return nil, err
+	}
+	list := map[string]object{}
+	for line := range strings.SplitSeq(out, "\x00") {
+		if state, name, ok := strings.Cut(line, "\t"); ok {
+			if f := strings.Fields(state); len(f) == 3 {
+				list[name] = object{f[0], f[1]}
+			}
+		}
+	}
+	return list, nil
+}
+
+// text reads a file of the repository if it is one whose lines can be merged.
+func (g *plumbing) text(o object) ([]byte, bool, error) {
+	if o.mode != "100644" && o.mode != "100755" {
+		return nil, false, nil
+	}
+	size, err := g.run(nil, "cat-file", "-s", o.id)
+	if n, nerr := strconv.Atoi(size); err != nil || nerr != nil || n > maxTextDiff {
+		return nil, false, err
+	}
+	data, err := git(g.ctx, g.root, "cat-file", "blob", o.id)
+	return data, bytes.IndexByte(data, 0) < 0, err
 }
 
 // A plumbing runs git with an index of its own.

@@ -249,7 +249,7 @@ printf '#!/bin/sh\ntouch "$PWD/ran"\n' > .git/hooks/reference-transaction; chmod
 	before := sh(t, root, state+"; rm -f ran")
 	os.Remove(filepath.Join(box, "ran"))
 	files := tree(t, root, true)
-	commit, err := h.Branch(t.Context(), "agent/work", "work of a session", take)
+	commit, _, err := h.Branch(t.Context(), "agent/work", "work of a session", take)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ printf '#!/bin/sh\ntouch "$PWD/ran"\n' > .git/hooks/reference-transaction; chmod
 			t.Errorf("%q was changed", name)
 		}
 	}
-	if again, err := h.Branch(t.Context(), "agent/work", "another", take); err != nil || again != commit {
+	if again, _, err := h.Branch(t.Context(), "agent/work", "another", take); err != nil || again != commit {
 		t.Errorf("made twice: %s, %v; want %s", again, err, commit)
 	}
 	os.RemoveAll(filepath.Join(box, "node_modules"))
@@ -274,11 +274,11 @@ printf '#!/bin/sh\ntouch "$PWD/ran"\n' > .git/hooks/reference-transaction; chmod
 	sh(t, root, `git -c core.hooksPath=/dev/null -c filter.x.clean= worktree add -q "`+dir+`/w" agent/work; rm "`+dir+`/w/.git"`)
 	compareTrees(t, filepath.Join(dir, "w"), box, false)
 	for _, bad := range []string{"-x", "a..b", "", "a b", "refs/heads/../x"} {
-		if _, err := h.Branch(t.Context(), bad, "m", take); err == nil {
+		if _, _, err := h.Branch(t.Context(), bad, "m", take); err == nil {
 			t.Errorf("a branch %q was made", bad)
 		}
 	}
-	if _, err := h.Branch(t.Context(), "master", "m", take); err == nil && sh(t, root, `git branch --show-current`) == "master\n" {
+	if _, _, err := h.Branch(t.Context(), "master", "m", take); err == nil && sh(t, root, `git branch --show-current`) == "master\n" {
 		t.Error("a branch that exists was moved")
 	}
 }

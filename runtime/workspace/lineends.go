@@ -8,8 +8,8 @@ import (
 
 // lineEnds are the files among the changes whose lines git keeps with LF alone in
 // the repository, whatever they end in on this computer: as core.autocrlf and the
-// attributes of the project say.
-func (h *Home) lineEnds(g *plumbing, changes []Change) (map[string]bool, error) {
+// attributes of the project say. listed is what the last commit has.
+func (h *Home) lineEnds(g *plumbing, listed map[string]object, changes []Change) (map[string]bool, error) {
 	var names bytes.Buffer
 	for _, c := range changes {
 		if c.Now != nil && c.Now.Kind == File {
@@ -32,18 +32,6 @@ func (h *Home) lineEnds(g *plumbing, changes []Change) (map[string]bool, error) 
 		}
 		attributes[fields[0]][fields[1]] = fields[2]
 	}
-	listed, err := g.run(nil, "ls-files", "-s", "-z")
-	if err != nil {
-		return nil, err
-	}
-	stored := map[string]string{} // ids by name, as the last commit has them
-	for line := range strings.SplitSeq(listed, "\x00") {
-		if state, name, ok := strings.Cut(line, "\t"); ok {
-			if f := strings.Fields(state); len(f) == 3 {
-				stored[name] = f[1]
-			}
-		}
-	}
 	for _, c := range changes {
 		if c.Now == nil || c.Now.Kind != File {
 			continue
@@ -57,9 +45,9 @@ func (h *Home) lineEnds(g *plumbing, changes []Change) (map[string]bool, error) 
 			// What is in the repository with CR stays so.
 			id := ""
 			if c.Was != nil && c.Was.Kind == File {
-				id, _ = h.blobID(c.Was) // "" where what was sent is not here
+				id, _ = h.blobID(c.Was, len(listed[c.Name].id)) // "" where what was sent is not here
 			}
-			normal[c.Name] = id == "" || id != stored[c.Name]
+			normal[c.Name] = id == "" || id != listed[c.Name].id
 		}
 	}
 	return normal, nil

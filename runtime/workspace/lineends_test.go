@@ -26,7 +26,7 @@ func TestLineEndsAreThoseOfTheRepository(t *testing.T) {
 			if err := h.Bring(t.Context(), sb, true); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Branch(t.Context(), "work", "m", h.Changes); err != nil {
+			if _, _, err := h.Branch(t.Context(), "work", "m", h.Changes); err != nil {
 				t.Fatal(err)
 			}
 			// What git itself would commit is the measure.

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"path"
@@ -97,8 +99,9 @@ func (h *Home) read(e Entry) (io.ReadCloser, int64, error) {
 	return f, e.Size, err
 }
 
-// blobID is the object id that git gives the content of an entry.
-func (h *Home) blobID(e *Entry) (string, error) {
+// blobID is the object id that git gives the content of an entry, in a repository
+// whose ids have so many digits.
+func (h *Home) blobID(e *Entry, digits int) (string, error) {
 	if e == nil {
 		return nullID, nil
 	}
@@ -107,12 +110,27 @@ func (h *Home) blobID(e *Entry) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	sum := sha1.New()
+	sum := objectHash(digits)
 	fmt.Fprintf(sum, "blob %d\x00", size)
 	if _, err := io.Copy(sum, r); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func objectHash(digits int) hash.Hash {
+	if digits == 2*sha256.Size {
+		return sha256.New()
+	}
+	return sha1.New()
+}
+
+// objectID is the object id that git gives a content.
+func objectID(data []byte, digits int) string {
+	sum := objectHash(digits)
+	fmt.Fprintf(sum, "blob %d\x00", len(data))
+	sum.Write(data)
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // text returns the content of an entry if it is to be shown line by line.
@@ -133,7 +151,7 @@ func (h *Home) text(e *Entry) ([]byte, bool, error) {
 }
 
 func (h *Home) patchOne(w *bufio.Writer, name string, was, now *Entry, left *[]Left) error {
-	oldID, err := h.blobID(was)
+	oldID, err := h.blobID(was, len(nullID))
 	if errors.Is(err, fs.ErrNotExist) {
 		*left = append(*left, Left{Name: name, Why: "it was changed here before it was changed there, so that there is nothing to compare it with"})
 		return nil
@@ -141,7 +159,7 @@ func (h *Home) patchOne(w *bufio.Writer, name string, was, now *Entry, left *[]L
 	if err != nil {
 		return err
 	}
-	newID, err := h.blobID(now)
+	newID, err := h.blobID(now, len(nullID))
 	if err != nil {
 		return err
 	}

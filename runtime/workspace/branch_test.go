@@ -1,0 +1,51 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// What was committed here while the sandbox worked is not taken back by the branch.
+func TestABranchKeepsWhatItsCommitHas(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		t.Run(format, func(t *testing.T) {
+			const ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
+			root := lay(t, map[string]string{"apart": ten, "lines": ten, "gone": ten, "dirty": ten, "equal": ten, "mode": ten, "still": ten, "bin": "a\x00b"})
+			sh(t, root, `git init -q --object-format=`+format+`; git add -A; git commit -qm start; sed -i s/^10/TEN/ dirty; echo u > untracked`)
+			box := t.TempDir()
+			h := upload(t, root, box)
+			sb := boxAt(t, box, os.Getenv("PATH"))
+			sh(t, box, `sed -i s/^1$/ONE/ apart lines dirty equal mode still; rm gone; printf 'a\0c' > bin; echo v > untracked; echo n > new`)
+			if err := h.Bring(t.Context(), sb, true); err != nil {
+				t.Fatal(err)
+			}
+			sh(t, root, `git checkout -q dirty; sed -i s/^10/TEN/ apart gone; sed -i s/^1$/EINS/ lines; sed -i s/^1$/ONE/ equal; printf 'b\0b' > bin; chmod +x mode; git add -u; git commit -qm more`)
+			_, whole, err := h.Branch(t.Context(), "work", "m", h.Changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, l := range whole {
+				names = append(names, l.Name)
+			}
+			if want := []string{"bin", "gone", "lines"}; !slices.Equal(names, want) {
+				t.Errorf("told of %q, want %q", names, want)
+			}
+			const one = "ONE\n2\n3\n4\n5\n6\n7\n8\n9\n"
+			for name, want := range map[string]string{"apart": one + "TEN\n", "lines": one + "10\n", "dirty": one + "10\n", "equal": one + "10\n", "still": one + "10\n", "bin": "a\x00c", "untracked": "v\n", "new": "n\n"} {
+				if got := sh(t, root, `git cat-file blob work:`+name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			if got := sh(t, root, `git ls-tree work mode gone | cut -c1-6`); got != "100755\n" {
+				t.Errorf("modes: %q, want that of the commit, and no file that is gone", got)
+			}
+			if _, again, err := h.Branch(t.Context(), "work", "m", h.Changes); err != nil || len(again) != len(whole) {
+				t.Errorf("made twice: %v, %v", again, err)
+			}
+		})
+	}
+}
