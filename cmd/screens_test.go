@@ -77,7 +77,7 @@ func (p *pane) look(name string) {
 
 // steady is the end of what was shown, without what differs from run to run.
 func (p *pane) steady() string {
-	text := strings.TrimRight(p.tmux("capture-pane", "-p", "-e", "-S", "-500"), "\n")
+	text := strings.TrimRight(p.tmux("capture-pane", "-p", "-e", "-N", "-S", "-500"), "\n")
 	for _, at := range []struct{ is, shown string }{{p.home, "~/.talkops"}, {p.dir, "~/shop"}} {
 		text = strings.ReplaceAll(text, at.is, at.shown)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
@@ -215,4 +216,36 @@ func TestStatusLine(t *testing.T) {
 	if !strings.Contains(here, newStyles(ThemeDark).bad.Render("mode yolo")) {
 		t.Errorf("yolo is not marked: %q", here)
 	}
+}
+
+// TestAResizedWindowWrapsAgain makes the window narrower and wider while an answer, a
+// command and a question are open: all of them fit, and nothing of them is lost.
+func TestAResizedWindowWrapsAgain(t *testing.T) {
+	words := strings.Repeat("several words that are wrapped ", 6)
+	d := &desk{mode: approval.Manual, place: approval.Place{Provider: "acme", ID: "box-1"}}
+	b := open(t, d)
+	b.v.working, b.v.cancel = true, func() {}
+	fits := func(what string) {
+		t.Helper()
+		for _, width := range []int{60, 30, 120, 45} {
+			b.update(sized(width, 40))
+			view := b.view()
+			for _, l := range strings.Split(view, "\n") {
+				if w := ansi.StringWidth(l); w > width {
+					t.Errorf("%s at %d: a line has %d columns: %q", what, width, w, l)
+				}
+			}
+			if text := strings.Join(strings.Fields(view), " "); strings.Count(text, "wrapped") < 6 {
+				t.Errorf("%s at %d: something is lost:\n%s", what, width, view)
+			}
+		}
+	}
+	b.v.event(agent.Text{Text: words})
+	fits("an answer")
+	b.v.text = ""
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "echo " + words}, Place: d.place},
+		Why:     approval.Decision{Tier: approval.T2, Reason: "changes the workspace"}, Offers: []approval.Choice{approval.Once, approval.Refuse},
+	}, make(chan approval.Answer, 1)})
+	fits("a question")
 }
