@@ -155,6 +155,11 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 		p.skip(Unreadable, dir+"/")
 		return nil
 	}
+	if dir != "" {
+		if err := p.nested(ctx, dir, entries); err != nil {
+			return err
+		}
+	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if why := p.judge(name, e); why != "" {
@@ -205,6 +210,29 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 		}
 		p.Items = append(p.Items, item)
 		p.Bytes += item.Size
+	}
+	return nil
+}
+
+// nested asks git what is ignored in a repository or work tree within the project,
+// of which the one around it knows nothing.
+func (p *planner) nested(ctx context.Context, dir string, entries []fs.DirEntry) error {
+	i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" })
+	if i < 0 || !p.rules.Gitignore {
+		return nil
+	}
+	ignored, err := gitIgnored(ctx, filepath.Join(p.Root, dir))
+	if err != nil && entries[i].IsDir() && strings.Contains(err.Error(), notGit) {
+		return nil // it only looks like one, so that what is around it counts
+	}
+	if err != nil {
+		return fmt.Errorf("in %q: %w", dir, err)
+	}
+	for name := range ignored {
+		if p.ignored == nil {
+			p.ignored = map[string]bool{}
+		}
+		p.ignored[path.Join(dir, name)] = true
 	}
 	return nil
 }
@@ -314,10 +342,15 @@ func gitIgnored(ctx context.Context, root string) (map[string]bool, error) {
 	}
 	set := map[string]bool{}
 	for name := range strings.SplitSeq(string(out), "\x00") {
-		set[strings.TrimSuffix(name, "/")] = true
+		if name = strings.TrimSuffix(name, "/"); name != "" && name != "." {
+			set[name] = true
+		}
 	}
 	return set, nil
 }
+
+// notGit is what git says where there is no repository, in its own language.
+const notGit = "not a git repository"
 
 func inGit(root string) bool {
 	for d := root; ; d = filepath.Dir(d) {
@@ -338,7 +371,7 @@ func gitEnv() []string {
 		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_CONFIG_GLOBAL=") && !strings.HasPrefix(kv, "GIT_CONFIG_SYSTEM=")
 	})
 	// A partial clone would fetch what it lacks with a command of its own choice.
-	return append(env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	return append(env, "LC_ALL=C", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
 }
 
 // git runs git so that nothing the repository configures is executed.

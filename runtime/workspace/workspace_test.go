@@ -310,6 +310,32 @@ func TestSumIsThatOfTheTools(t *testing.T) {
 
 // A repository may be a partial clone whose configuration names the command that
 // fetches what it lacks.
+// A repository, submodule or work tree within the project has ignore rules of its own.
+func TestWhatGitIgnoresInARepositoryWithinStaysAtHome(t *testing.T) {
+	for _, around := range []string{"git init -q", "mkdir .talkops"} {
+		root := lay(t, map[string]string{
+			"top.log": "", "a/own/keys.json": "", "a/own/code": "", "a/own/out/x": "", "a/own/.gitignore": "keys.json\nout/\n",
+			"empty/.git/": "", "empty/x": "",
+		})
+		sh(t, root, around+"; cd a/own; git init -q; git add .; git commit -qm start; git worktree add -q ../../tree; echo k > ../../tree/keys.json")
+		p, err := Make(t.Context(), root, Rules{Gitignore: true, MaxFileBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(p.Skipped[GitIgnored])
+		if got, want := p.Skipped[GitIgnored], []string{"a/own/keys.json", "a/own/out/", "tree/keys.json"}; !slices.Equal(got, want) {
+			t.Errorf("after %q stay at home %q, want %q", around, got, want)
+		}
+		if !slices.ContainsFunc(p.Items, func(i Item) bool { return i.Name == "empty/x" }) {
+			t.Errorf("after %q, what lies beside an empty .git does not go up", around)
+		}
+		sh(t, root, "rm -r a/own/.git")
+		if _, err := Make(t.Context(), root, Rules{Gitignore: true, MaxFileBytes: 1 << 20}); err == nil || !strings.Contains(err.Error(), `"tree"`) {
+			t.Errorf("after %q, a work tree whose repository is gone: %v", around, err)
+		}
+	}
+}
+
 func TestGitMayNotReachOut(t *testing.T) {
 	bin, root := t.TempDir(), lay(t, map[string]string{".git/": "", "dist/x": "x"})
 	seen := filepath.Join(bin, "seen")
