@@ -195,7 +195,7 @@ func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...a
 		}
 		warn("conflict: %q: %s%s", c.Name, c.Why, theirs)
 	}
-	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something newer in their place; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
+	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something else in their place, or takes none; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
 }
 
 // writePatch writes a patch, whole or not at all, and returns its name. Where git

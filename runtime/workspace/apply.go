@@ -49,8 +49,10 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 	var todo []Change
 	for _, c := range changes { // parents before what is in them
 		switch why, done, err := a.judge(ctx, c); {
-		case err != nil:
-			return &a.out, fmt.Errorf("%q: %w", c.Name, err)
+		case ctx.Err() != nil:
+			return &a.out, ctx.Err()
+		case err != nil: // one name that this computer does not take, or shows, is not all of them
+			a.conflict(c, err.Error())
 		case why != "":
 			a.conflict(c, why)
 		case done:
@@ -236,7 +238,7 @@ func (a *applier) run(todo []Change) error {
 				continue
 			}
 			if err := do(c); err != nil {
-				if errors.Is(err, syscall.ENOSPC) {
+				if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 					return fmt.Errorf("%q: %w", c.Name, err)
 				}
 				failed[c.Name] = true

@@ -149,3 +149,23 @@ func TestMergingTwiceChangesNothingMore(t *testing.T) {
 		t.Errorf("only %d were merged", done)
 	}
 }
+
+// One change that this computer does not take leaves the others be.
+func TestANameThatCannotStandHereIsAConflictOfItsOwn(t *testing.T) {
+	root, box, sb, h := sent(t, map[string]string{"a": "1"})
+	sh(t, box, `echo x > a; echo new > z`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("n", 300)
+	changes := append(slices.Clone(h.Changes), Change{Name: long, Now: h.Changes[0].Now}, Change{Name: long + "/f", Now: h.Changes[0].Now})
+	for _, dry := range []bool{true, false} {
+		out, err := h.Apply(t.Context(), root, changes, dry)
+		if err != nil || len(out.Made) != 2 || len(out.Conflicts) != 2 {
+			t.Errorf("dry=%v: %+v, %v", dry, out, err)
+		}
+	}
+	if got := sh(t, root, `cat a z`); got != "x\nnew\n" {
+		t.Errorf("the others: %q", got)
+	}
+}
