@@ -55,9 +55,9 @@ check: fmt vet cross staticcheck short
 race:
 	CGO_ENABLED=1 $(GO) test -race -p 3 -timeout 30m ./...
 
-# The tools' rules in the sandboxes of every cloud; check has them on one.
+# The tools' rules and the stories of sandboxes on every cloud; check has them on one.
 conform-full:
-	$(GO) test ./cmd -run 'TestTools$$' -timeout 30m -full
+	$(GO) test ./cmd -run 'TestTools$$|TestClouds$$' -timeout 30m -full
 
 # Hundreds of sandboxes' lives, in which talkops is killed and clouds fail at any moment;
 # make test has a dozen. A failure names the seed that repeats it.

@@ -37,6 +37,9 @@ func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[
 // terminal is a terminal in which nothing runs yet.
 func terminal(t *testing.T) *pane {
 	t.Helper()
+	if raced {
+		t.Skip("the window is a program of its own, built without the race detector")
+	}
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-var full = flag.Bool("full", false, "hold the tools to their rules in the sandboxes of every cloud")
+var full = flag.Bool("full", false, "the tools' rules and the stories of sandboxes on every cloud")
 
 // The tools' rules hold in a remote sandbox as they do on this computer.
 func TestTools(t *testing.T) {
