@@ -48,10 +48,16 @@ func (a *app) wantExport(cfg *config.Config) (wish, error) {
 		return wish{what: "patch"}, nil // there is nobody to ask
 	case (what == "apply" || what == "none") && where == "" && !strings.Contains(cfg.Sandbox.Export, ":"):
 	case what == "branch" && where != "":
+		if !workspace.BranchName(context.Background(), where) {
+			return wish{}, &usageError{fmt.Sprintf("sandboxes.export (%s): %q is no name for a branch", v.Origin, where)}
+		}
 	case what == "patch" && where != "":
 		w.where = a.absolute(where)
 		if info, err := os.Stat(filepath.Dir(w.where)); err != nil || !info.IsDir() {
 			return wish{}, &usageError{fmt.Sprintf("sandboxes.export (%s): there is no directory %s", v.Origin, filepath.Dir(w.where))}
+		}
+		if info, err := os.Stat(w.where); err == nil && info.IsDir() {
+			return wish{}, &usageError{fmt.Sprintf("sandboxes.export (%s): %s is a directory, and no file", v.Origin, w.where)}
 		}
 	case what == "patch" && !strings.Contains(cfg.Sandbox.Export, ":"):
 	default:

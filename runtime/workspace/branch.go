@@ -38,7 +38,7 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	defer os.RemoveAll(tmp)
 	g := plumbing{ctx: ctx, root: root, index: filepath.Join(tmp, "index")}
 	ref := "refs/heads/" + name
-	if _, err := g.run(nil, "check-ref-format", ref); err != nil || strings.HasPrefix(name, "-") {
+	if !BranchName(ctx, name) {
 		return "", nil, fmt.Errorf("%q is no name for a branch", name)
 	}
 	prefix, err := g.run(nil, "rev-parse", "--show-prefix")
@@ -97,6 +97,12 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	// The null id makes sure that the branch is new.
 	_, err = g.run(nil, "update-ref", "--no-deref", "-m", "talkops sandbox export", ref, commit, null)
 	return commit, whole, err
+}
+
+// BranchName reports whether a branch can have that name.
+func BranchName(ctx context.Context, name string) bool {
+	_, err := git(ctx, ".", "check-ref-format", "refs/heads/"+name)
+	return !strings.HasPrefix(name, "-") && (err == nil || errors.Is(err, exec.ErrNotFound))
 }
 
 // store writes the new content to the repository and returns its objects, in the
