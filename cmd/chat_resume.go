@@ -188,7 +188,10 @@ func (a *app) seed(ctx context.Context, s *session.Session, work string, p *head
 	if err := a.fill(ctx, s.Sandbox, dir, h, take); err != nil {
 		return "", err
 	}
-	s.Changed()
+	if err := s.Fetch(ctx); err != nil { // so that it is this session's work too, whatever comes next
+		p.Warn("what was put into it is not home yet: %v", err)
+		s.Changed()
+	}
 	p.Note("put into it: %d changes of run %s", len(take), h.Run.ID)
 	told := fmt.Sprintf("%d changes that were made before are in it.", len(take))
 	if len(newer) > 0 {
