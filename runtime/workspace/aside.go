@@ -48,7 +48,7 @@ func (c Change) aside() (why string, never bool) {
 		return "acts on this computer", slices.Contains(folded(c.Name), ".git")
 	case c.Now != nil && c.Now.Kind == Link && !staysInside(c.Name, c.Now.Target):
 		return "leads out of the project", true
-	case match(secretNames, c.Name, c.Now != nil && c.Now.Kind == Dir):
+	case secretName(c.Name, c.Now != nil && c.Now.Kind == Dir):
 		return "may hold secrets", false
 	}
 	return "", false

@@ -3,6 +3,8 @@
 package workspace
 
 import (
+	"archive/tar"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,5 +91,29 @@ func TestNamesThatAreOneElsewhereAreNamed(t *testing.T) {
 	planHere(t, root).Report(&report)
 	if !strings.Contains(report.String(), "note: Makefile, makefile are sent as they are, but are one name where case") {
 		t.Errorf("the report is %q", report.String())
+	}
+}
+
+// A file that becomes shorter while it is sent is noted as what arrives.
+func TestTheSumOfAFileThatShrinksIsThatOfWhatIsSent(t *testing.T) {
+	root := lay(t, map[string]string{"f": strings.Repeat("x", 1<<20)})
+	p, err := Make(t.Context(), root, Rules{MaxFileBytes: 10 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr, pw := io.Pipe()
+	go func() { pw.CloseWithError(p.write(pw, nil, nil)) }()
+	tr := tar.NewReader(pr)
+	if _, err := tr.Next(); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, root, "truncate -s 10 f")
+	data, err := io.ReadAll(tr)
+	if err != nil || len(data) != 1<<20 || !strings.HasSuffix(string(data), "\x00") {
+		t.Fatalf("%d bytes came, %v", len(data), err)
+	}
+	io.Copy(io.Discard, pr)
+	if got, want := p.sent["f"].Sum, sumOf(data); got != want {
+		t.Errorf("noted %s, sent %s", got, want)
 	}
 }

@@ -241,6 +241,18 @@ var skipped = map[string]bool{
 	".terraform": true, ".terragrunt-cache": true, "cdk.out": true, "tests": true, "scratch": true,
 }
 
+// secretName reports whether a file may hold secrets by its name, in upper case or
+// lower.
+func secretName(name string, isDir bool) bool {
+	return match(secretNames, strings.ToLower(name), isDir)
+}
+
+// mayTellSecrets reports whether a file is looked into for credentials.
+func mayTellSecrets(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".tfvars") || strings.HasSuffix(name, ".tfvars.json")
+}
+
 // skippedFile reports whether a file stays at home for its ending.
 func skippedFile(base string) bool {
 	return strings.HasSuffix(base, ".pyc") || strings.HasSuffix(base, ".tmp") || strings.HasSuffix(base, ".bak")
@@ -251,6 +263,9 @@ var (
 		".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template",
 		"*.pem", "*.key", "id_rsa*", "id_ed25519*", "!id_rsa*.pub", "!id_ed25519*.pub",
 		"*.tfstate*", "kubeconfig", "**/.kube/config", ".aws/", ".npmrc", ".netrc", ".pypirc", "*.p12", "*.kdbx",
+		"id_ecdsa*", "id_dsa*", "!id_ecdsa*.pub", "!id_dsa*.pub", "*.pfx", "*.jks", "*.ppk",
+		".git-credentials", "**/.docker/config.json", ".dockercfg", ".terraformrc", "credentials.tfrc.json", ".vault-token",
+		"application_default_credentials.json", ".pgpass", ".my.cnf", ".htpasswd", ".s3cfg", ".boto",
 	})
 	// secretText finds credentials by formats with a fixed prefix.
 	secretText = regexp.MustCompile(`AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20}|xox[baprs]-[A-Za-z0-9-]{10,}|sk-(ant-|proj-)?[A-Za-z0-9_-]{32,}|AIza[0-9A-Za-z_-]{35}|lsv2_[a-z]{2}_[0-9a-f]{32}|-----BEGIN [A-Z ]*PRIVATE KEY-----|npm_[A-Za-z0-9]{36}|dop_v1_[0-9a-f]{64}`)

@@ -199,7 +199,7 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 			continue
 		default:
 			item.Size = info.Size()
-			if strings.HasSuffix(name, ".tfvars") && p.holdsSecret(name) && !match(p.allow, name, false) {
+			if mayTellSecrets(name) && p.holdsSecret(name) && !match(p.allow, name, false) {
 				p.skip(Secret, name)
 				continue
 			}
@@ -243,7 +243,7 @@ func (p *planner) judge(name string, e fs.DirEntry) Reason {
 	switch {
 	case base == ".git": // a directory, or the file of a work tree
 		return SkipList
-	case match(secretNames, name, e.IsDir()) && !match(p.allow, name, e.IsDir()):
+	case secretName(name, e.IsDir()) && !match(p.allow, name, e.IsDir()):
 		return Secret
 	case match(p.ignoreFile, name, e.IsDir()), match(p.exclude, name, e.IsDir()):
 		return Excluded

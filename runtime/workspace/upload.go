@@ -150,10 +150,11 @@ func writeFile(tw *tar.Writer, in *reading, h *tar.Header, item Item, sum io.Wri
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(io.MultiWriter(tw, sum), io.LimitReader(f, h.Size), in.buf)
+	both := io.MultiWriter(tw, sum)
+	n, err := io.CopyBuffer(both, io.LimitReader(f, h.Size), in.buf)
 	for zeros := make([]byte, 4096); err == nil && n < h.Size; { // it became shorter meanwhile
 		var w int
-		w, err = tw.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
+		w, err = both.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
 		n += int64(w)
 	}
 	return err

@@ -61,7 +61,8 @@ func TestWhatStaysAtHome(t *testing.T) {
 		"main.tf": "x", "a/b.yaml": "x", "empty/": "", "new\nline": "x",
 		"node_modules/x.js": "x", "a/.terraform/p": "x", "tests/t.py": "x", "dist/o": "x", "x.pyc": "x", ".git/config": "x",
 		".env": "x", ".env.example": "x", "id_rsa": "x", "id_rsa.pub": "x", "k/prod.pem": "x", "terraform.tfstate": "x", ".aws/credentials": "x", ".kube/config": "x",
-		"plain.tfvars": "size = 3", "secret.tfvars": `key = "AKIAIOSFODNN7EXAMPLE"`,
+		"SERVER.Key": "x", "id_ecdsa": "x", "id_ecdsa.pub": "x", ".docker/config.json": "x", "config.json": "x", "k/c.PFX": "x", ".git-credentials": "x",
+		"plain.tfvars": "size = 3", "secret.tfvars.json": `{"key": "AKIAIOSFODNN7EXAMPLE"}`, "secret.tfvars": `key = "AKIAIOSFODNN7EXAMPLE"`,
 		"in": "->main.tf", "dangling": "->nowhere", "out": "->../../etc/passwd", "abs": "->/etc/passwd", "loop": "->loop",
 	})
 	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
@@ -81,13 +82,13 @@ func TestWhatStaysAtHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".env.example", ".kube", "a", "a/b.yaml", "dangling", "empty", "exact", "id_rsa.pub", "in", "k", "loop", "main.tf", "new\nline", "plain.tfvars"}
+	want := []string{".docker", ".env.example", ".kube", "a", "a/b.yaml", "config.json", "dangling", "empty", "exact", "id_ecdsa.pub", "id_rsa.pub", "in", "k", "loop", "main.tf", "new\nline", "plain.tfvars"}
 	if got := names(p); !slices.Equal(got, want) {
 		t.Errorf("sent %q\nwant %q", got, want)
 	}
 	for why, want := range map[Reason][]string{
 		TooLarge: {"big"}, Outside: {"abs", "out"}, Special: {"fifo"},
-		Secret: {".aws/", ".env", ".kube/config", "id_rsa", "k/prod.pem", "secret.tfvars", "terraform.tfstate"},
+		Secret: {".aws/", ".docker/config.json", ".env", ".git-credentials", ".kube/config", "SERVER.Key", "id_ecdsa", "id_rsa", "k/c.PFX", "k/prod.pem", "secret.tfvars", "secret.tfvars.json", "terraform.tfstate"},
 	} {
 		if got := slices.Sorted(slices.Values(p.Skipped[why])); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", why, got, want)
