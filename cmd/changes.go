@@ -453,11 +453,11 @@ changed; the names of what was deleted go into FILE.deleted, each ended by NUL.`
 				left = missing
 				fmt.Fprintln(a.streams.Out, headless.Clean(patch))
 			case branch != "":
-				commit, whole, err := h.Branch(c.Context(), branch, "Work of talkops run "+h.Run.ID, take)
+				commit, told, err := h.Branch(c.Context(), branch, "Work of talkops run "+h.Run.ID, take)
 				if err != nil {
 					return &exportError{"the branch was not made", err}
 				}
-				sayWhole(whole, a.warnf)
+				left = sayBranch(told, a.warnf)
 				fmt.Fprintln(a.streams.Out, headless.Clean(branch), commit)
 			default:
 				if err := a.exportTar(h, a.absolute(tarFile), take); err != nil {

@@ -111,13 +111,12 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	defer cancel()
 	switch w.what {
 	case "branch":
-		commit, whole, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
+		commit, told, err := h.Branch(ctx, w.where, "Work of talkops run "+h.Run.ID, take)
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but branch %s was not made (talkops sandbox export %s --branch NAME)", h.Dir, w.where, h.Run.ID), err}
 		}
 		work.Branch = w.where
-		sayWhole(whole, warn)
-		took(h, aside, nil, warn)
+		took(h, aside, sayBranch(told, warn), warn)
 		warn("branch %s holds the changes (%.12s)", w.where, commit)
 		return work, nil
 	case "apply":
@@ -182,11 +181,18 @@ func sayMerged(out *workspace.Outcome, warn func(string, ...any)) {
 	}
 }
 
-// sayWhole tells which files of a branch could not be merged with the commit below it.
-func sayWhole(whole []workspace.Left, warn func(string, ...any)) {
-	for _, l := range whole {
-		warn("look at %q: %s", l.Name, l.Why)
+// sayBranch tells what there is to know of files of a branch, and returns those that
+// are not in it.
+func sayBranch(told []workspace.Left, warn func(string, ...any)) (left []workspace.Left) {
+	for _, l := range told {
+		if l.Lost {
+			warn("%q is not in the branch: %s", l.Name, l.Why)
+			left = append(left, l)
+		} else {
+			warn("look at %q: %s", l.Name, l.Why)
+		}
 	}
+	return left
 }
 
 // conflicts tells which changes were not made.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,9 +25,10 @@ var ErrBranchExists = errors.New("a branch of that name exists")
 // returns the commit. A branch that holds just that already is no error.
 //
 // A text of which the commit has another version than was sent gets the sandbox's
-// changes merged into it. whole names what could not be merged, so that the branch
-// has it as the sandbox has.
-func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, whole []Left, err error) {
+// changes merged into it. told names what could not be merged, so that the branch
+// has it as the sandbox has, and, as Lost, what is not in the branch: what belongs
+// to a submodule or another repository within the project.
+func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, told []Left, err error) {
 	root := h.Run.Project
 	if !inGit(root) {
 		return "", nil, fmt.Errorf("%s is not in a git repository", root)
@@ -55,10 +57,16 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	if err != nil {
 		return "", nil, err
 	}
-	made, whole, err := h.store(&g, tmp, changes)
+	listed, err := g.listed()
 	if err != nil {
 		return "", nil, err
 	}
+	changes, told = ofProject(root, listed, changes)
+	made, whole, err := h.store(&g, tmp, listed, changes)
+	if err != nil {
+		return "", nil, err
+	}
+	told = append(told, whole...)
 	null := nullID
 	if len(parent) == 64 {
 		null = strings.Repeat("0", 64)
@@ -83,7 +91,7 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	}
 	if old, err := g.run(nil, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err == nil {
 		if has, err := g.run(nil, "rev-parse", old+"^{tree}"); err == nil && has == tree {
-			return old, whole, nil
+			return old, told, nil
 		}
 		return "", nil, fmt.Errorf("%w: %s", ErrBranchExists, name)
 	}
@@ -96,8 +104,43 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	}
 	// The null id makes sure that the branch is new.
 	_, err = g.run(nil, "update-ref", "--no-deref", "-m", "talkops sandbox export", ref, commit, null)
-	return commit, whole, err
+	return commit, told, err
 }
+
+// ofProject tells the changes of the project's own files from those of other
+// repositories within.
+func ofProject(root string, listed map[string]object, changes []Change) (own []Change, others []Left) {
+	within := map[string]string{".": "", "/": ""} // the repository that a directory is in
+	var find func(dir string) string
+	find = func(dir string) string {
+		if other, known := within[dir]; known {
+			return other
+		}
+		other := find(path.Dir(dir))
+		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(dir), ".git")); other == "" && (err == nil || listed[dir].mode == gitlink) {
+			other = dir
+		}
+		within[dir] = other
+		return other
+	}
+	for _, c := range changes {
+		other := find(path.Dir(c.Name))
+		if listed[c.Name].mode == gitlink {
+			other = c.Name
+		}
+		isDir := (c.Now == nil || c.Now.Kind == Dir) && (c.Was == nil || c.Was.Kind == Dir)
+		switch {
+		case other == "":
+			own = append(own, c)
+		case !isDir:
+			others = append(others, Left{c.Name, fmt.Sprintf("%q is a repository of its own, whose files cannot be in a branch of this one; they can be applied or pulled", other), true})
+		}
+	}
+	return own, others
+}
+
+// gitlink is the mode that git gives a submodule.
+const gitlink = "160000"
 
 // BranchName reports whether a branch can have that name.
 func BranchName(ctx context.Context, name string) bool {
@@ -107,12 +150,8 @@ func BranchName(ctx context.Context, name string) bool {
 
 // store writes the new content to the repository and returns its objects, in the
 // order of the changes.
-func (h *Home) store(g *plumbing, tmp string, changes []Change) (made []object, whole []Left, err error) {
+func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes []Change) (made []object, whole []Left, err error) {
 	made = make([]object, len(changes))
-	listed, err := g.listed()
-	if err != nil {
-		return nil, nil, err
-	}
 	normal, err := h.lineEnds(g, listed, changes)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +162,7 @@ func (h *Home) store(g *plumbing, tmp string, changes []Change) (made []object, 
 		stands, there := listed[c.Name]
 		if there {
 			// Where git does not look at modes, the commit's stays.
-			if was := c.Was; was != nil && c.Now != nil && gitMode(*was) == gitMode(*c.Now) && was.Kind == File && stands.mode != "120000" && stands.mode != "160000" {
+			if was := c.Was; was != nil && c.Now != nil && gitMode(*was) == gitMode(*c.Now) && was.Kind == File && stands.mode != "120000" {
 				made[i].mode = stands.mode
 			}
 		}

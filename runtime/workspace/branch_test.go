@@ -49,3 +49,32 @@ func TestABranchKeepsWhatItsCommitHas(t *testing.T) {
 		})
 	}
 }
+
+// A submodule stays one, and what changed in it is named.
+func TestABranchLeavesOtherRepositoriesAlone(t *testing.T) {
+	root := lay(t, map[string]string{"f": "1\n", "loose/own": "1\n", "mod/deep/g": "1\n", "mod/h": "1\n"})
+	sh(t, root, `for d in loose mod; do (cd $d; git init -q; git add -A; git commit -qm start); done; git init -q; git add f; git update-index --add --cacheinfo "160000,$(git -C mod rev-parse HEAD),mod"; git commit -qm start`)
+	box := t.TempDir()
+	h := upload(t, root, box)
+	sb := boxAt(t, box, os.Getenv("PATH"))
+	sh(t, box, `echo 2 > f; echo 2 > loose/own; echo 2 > mod/deep/g; rm mod/h; mkdir mod/new`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	_, told, err := h.Branch(t.Context(), "work", "m", h.Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range told {
+		if l.Lost {
+			names = append(names, l.Name)
+		}
+	}
+	if want := []string{"loose/own", "mod/deep/g", "mod/h"}; !slices.Equal(names, want) {
+		t.Errorf("named %q, want %q", names, want)
+	}
+	if got := sh(t, root, `git diff --name-only HEAD work`); got != "f\n" {
+		t.Errorf("the branch changes %q", got)
+	}
+}
