@@ -360,7 +360,11 @@ func (a *applier) putFile(c Change) error {
 		return err
 	}
 	defer a.root.Remove(tmp)
-	_, err = io.Copy(to, from)
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	if err == nil && a.mixed[c.Name] == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) != c.Now.Sum {
+		err = errDamaged
+	}
 	if err == nil && !noModes {
 		err = to.Chmod(mode)
 	}

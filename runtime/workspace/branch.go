@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -379,6 +381,10 @@ func (h *Home) copyTo(w io.Writer, e Entry) error {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(w, f)
+	sum := sha256.New()
+	_, err = io.Copy(w, io.TeeReader(f, sum))
+	if err == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) != e.Sum {
+		err = errDamaged
+	}
 	return err
 }

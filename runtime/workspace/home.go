@@ -483,6 +483,9 @@ func digits(sum string) string {
 
 func (h *Home) content(sum string) string { return filepath.Join(h.Dir, "content", digits(sum)) }
 
+// errDamaged says that content is not what came home.
+var errDamaged = errors.New("what is kept of it was damaged on this computer")
+
 // Open opens the content of an entry of a change.
 func (h *Home) open(e Entry) (*os.File, error) { return os.Open(h.content(e.Sum)) }
 

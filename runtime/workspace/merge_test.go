@@ -3,7 +3,9 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -167,5 +169,27 @@ func TestANameThatCannotStandHereIsAConflictOfItsOwn(t *testing.T) {
 	}
 	if got := sh(t, root, `cat a z`); got != "x\nnew\n" {
 		t.Errorf("the others: %q", got)
+	}
+}
+
+// What was damaged where it is kept is put nowhere.
+func TestDamagedContentIsNotApplied(t *testing.T) {
+	root, box, sb, h := sent(t, map[string]string{"a": "1\n", "b": "1\n"})
+	sh(t, box, `echo 2 > a; echo 3 > b`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(h.content(h.Changes[0].Now.Sum), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Tar(io.Discard, h.Changes); !errors.Is(err, errDamaged) {
+		t.Errorf("an archive of it: %v", err)
+	}
+	out, err := h.Apply(t.Context(), root, h.Changes, false)
+	if err != nil || len(out.Made) != 1 || len(out.Conflicts) != 1 || out.Conflicts[0].Name != "a" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if got := sh(t, root, `cat a b; ls -A`); got != "1\n3\na\nb\n" {
+		t.Errorf("the project holds %q", got)
 	}
 }
