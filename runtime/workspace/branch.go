@@ -184,6 +184,12 @@ func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes 
 		if made[i].mode == "" {
 			made[i].mode = gitMode(*c.Now)
 		}
+		if _, err := h.blobID(c.Now, len(nullID)); errors.Is(err, errDamaged) {
+			whole = append(whole, Left{c.Name, err.Error(), true})
+			continue
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", c.Name, err)
+		}
 		name := h.content(c.Now.Sum)
 		switch {
 		case data != nil:
@@ -231,6 +237,9 @@ func (h *Home) onto(g *plumbing, stands object, c Change, normal bool) (data []b
 	same := func(e *Entry) (bool, error) {
 		id, err := h.blobID(e, len(stands.id))
 		if err != nil || id == stands.id || !normal {
+			if errors.Is(err, errDamaged) {
+				err = nil // it is told where it counts
+			}
 			return err == nil && id == stands.id, ignoreMissing(err)
 		}
 		lf, err := h.withoutCR(e)

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -184,6 +185,17 @@ func TestDamagedContentIsNotApplied(t *testing.T) {
 	}
 	if err := h.Tar(io.Discard, h.Changes); !errors.Is(err, errDamaged) {
 		t.Errorf("an archive of it: %v", err)
+	}
+	var patch bytes.Buffer
+	if left, err := h.Patch(&patch, h.Changes); err != nil || len(left) != 1 || left[0].Name != "a" || strings.Contains(patch.String(), "a/a") {
+		t.Errorf("a patch of it: %+v, %v\n%s", left, err, patch.String())
+	}
+	sh(t, root, "git init -q; git add -A; git commit -qm start")
+	if _, told, err := h.Branch(t.Context(), "work", "m", h.Changes); err != nil || len(told) != 1 || told[0].Name != "a" || !told[0].Lost {
+		t.Errorf("a branch of it: %+v, %v", told, err)
+	}
+	if got := sh(t, root, "git diff --name-only HEAD work; rm -rf .git"); got != "b\n" {
+		t.Errorf("the branch changes %q", got)
 	}
 	out, err := h.Apply(t.Context(), root, h.Changes, false)
 	if err != nil || len(out.Made) != 1 || len(out.Conflicts) != 1 || out.Conflicts[0].Name != "a" {

@@ -100,7 +100,7 @@ func (h *Home) read(e Entry) (io.ReadCloser, int64, error) {
 }
 
 // blobID is the object id that git gives the content of an entry, in a repository
-// whose ids have so many digits.
+// whose ids have so many digits. It makes sure that the content is what came home.
 func (h *Home) blobID(e *Entry, digits int) (string, error) {
 	if e == nil {
 		return nullID, nil
@@ -110,10 +110,13 @@ func (h *Home) blobID(e *Entry, digits int) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	sum := objectHash(digits)
+	sum, kept := objectHash(digits), sha256.New()
 	fmt.Fprintf(sum, "blob %d\x00", size)
-	if _, err := io.Copy(sum, r); err != nil {
+	if _, err := io.Copy(io.MultiWriter(sum, kept), r); err != nil {
 		return "", err
+	}
+	if e.Kind == File && "sha256:"+hex.EncodeToString(kept.Sum(nil)) != e.Sum {
+		return "", errDamaged
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
@@ -156,10 +159,14 @@ func (h *Home) patchOne(w *bufio.Writer, name string, was, now *Entry, left *[]L
 		*left = append(*left, Left{Name: name, Why: "it was changed here before it was changed there, so that there is nothing to compare it with"})
 		return nil
 	}
-	if err != nil {
-		return err
+	var newID string
+	if err == nil {
+		newID, err = h.blobID(now, len(nullID))
 	}
-	newID, err := h.blobID(now, len(nullID))
+	if errors.Is(err, errDamaged) {
+		*left = append(*left, Left{Name: name, Why: errDamaged.Error()})
+		return nil
+	}
 	if err != nil {
 		return err
 	}
