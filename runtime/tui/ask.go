@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -12,6 +13,27 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
+
+// whyLines is how much of the reason for a question is shown.
+const whyLines = 3
+
+// typingPause is how long nothing is typed before a letter is an answer.
+const typingPause = 1500 * time.Millisecond
+
+// typesOn reports whether a key belongs to the line that was being typed when the
+// question came, and keeps it for that line if so.
+func (v *view) typesOn(k tea.KeyPressMsg) bool {
+	if k.Text == "" && k.String() != "backspace" || time.Since(v.typed) > typingPause {
+		return false
+	}
+	v.typed = time.Now()
+	if k.Text != "" {
+		v.kept += headless.Clean(k.Text)
+	} else if r := []rune(v.kept); len(r) > 0 {
+		v.kept = string(r[:len(r)-1])
+	}
+	return true
+}
 
 // question is the card of a call that needs the user's word.
 func (v *view) question() string {
@@ -38,9 +60,15 @@ func (v *view) question() string {
 	if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
 		why += ": " + oneLine(part)
 	}
-	b.WriteString(v.styles.dim.Render(ansi.Truncate(why, v.width, "…")) + "\n")
+	for i, l := range strings.Split(v.hang(why, 2), "\n") {
+		if i == whyLines {
+			b.WriteString(v.styles.dim.Render("  …") + "\n")
+			break
+		}
+		b.WriteString(v.styles.dim.Render(l) + "\n")
+	}
 	if q.Change != nil {
-		for _, l := range strings.Split(v.wrap("  "+oneLine(q.Change.String())), "\n") {
+		for _, l := range strings.Split(v.hang("  "+oneLine(q.Change.String()), 2), "\n") {
 			b.WriteString(v.styles.strong.Render(l) + "\n")
 		}
 	}
@@ -126,11 +154,20 @@ func (v *view) reply(a approval.Answer) tea.Cmd {
 		shown = v.tell(byTool, strings.Join(lines, "\n"))
 	}
 	v.ask.reply <- a
+	v.settled()
+	return shown
+}
+
+// settled ends the question, if one stands, and takes up what was being typed.
+func (v *view) settled() {
+	if v.ask == nil {
+		return
+	}
 	v.ask, v.refusing, v.editing = nil, false, false
 	v.input.Reset()
 	v.input.SetValue(v.kept)
 	v.input.MoveToEnd()
-	return shown
+	v.kept = ""
 }
 
 // rows puts words side by side, as many as fit.

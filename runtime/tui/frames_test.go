@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/agent"
@@ -155,6 +156,7 @@ func TestFrames(t *testing.T) {
 		b.typed("/co")
 		frame(t, fmt.Sprintf("hints-%d", width), trimmed(b.view()), width)
 		b.v.setInput("")
+		b.v.typed = time.Time{} // a pause
 		b.update(askMsg{approval.Question{
 			Request: approval.Request{Tool: "edit_file", Plan: tool.Plan{Effect: tool.Writes, Path: "/w/a.txt"}, Place: d.place},
 			Why:     approval.Decision{Tier: approval.T2, Reason: "changes the workspace"},

@@ -36,6 +36,9 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		return v, cmd
 	}
 	if v.ask != nil && !v.refusing && !v.editing {
+		if v.typesOn(k) {
+			return v, nil
+		}
 		if cmd, used := v.answer(name); used {
 			return v, cmd
 		}
@@ -64,7 +67,7 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	case "esc":
 		switch {
 		case v.refusing || v.editing:
-			v.refusing, v.editing = false, false
+			v.refusing, v.editing, v.typed = false, false, time.Time{}
 			v.input.Reset()
 		case v.ask != nil:
 			return v, v.reply(approval.Answer{Choice: approval.Refuse})
@@ -85,10 +88,10 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		}
 	case "down":
 		if v.at < len(v.history) && v.ask == nil && v.input.Line() == v.input.LineCount()-1 {
-			v.at++
-			v.setInput("")
-			if v.at < len(v.history) {
+			if v.at++; v.at < len(v.history) {
 				v.setInput(v.history[v.at])
+			} else {
+				v.setInput(v.draft)
 			}
 			return v, nil
 		}
@@ -114,6 +117,9 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 			v.input.InsertRune('@')
 			return v, v.files()
 		}
+	}
+	if k.Text != "" {
+		v.typed = time.Now()
 	}
 	var cmd tea.Cmd
 	v.input, cmd = v.input.Update(k)
@@ -147,12 +153,15 @@ func (v *view) paste(text string) {
 		v.pick.typed += strings.Join(strings.Fields(text), " ")
 		v.pick.search()
 		return
-	case v.ask != nil && !v.refusing && !v.editing:
-		return // an answer is typed
+	}
+	insert := v.input.InsertString
+	waits := v.ask != nil && !v.refusing && !v.editing
+	if waits { // it is no answer
+		insert = func(s string) { v.kept += s }
 	}
 	lines := strings.Count(strings.TrimRight(text, "\n"), "\n") + 1
-	if lines <= foldLines && len(text) <= foldChars || v.ask != nil {
-		v.input.InsertString(text)
+	if lines <= foldLines && len(text) <= foldChars || v.ask != nil && !waits {
+		insert(text)
 		return
 	}
 	name := fmt.Sprintf("pasted %d lines", lines)
@@ -164,7 +173,7 @@ func (v *view) paste(text string) {
 		mark = fmt.Sprintf("[%s #%d]", name, n)
 	}
 	v.folds = append(v.folds, fold{mark, text})
-	v.input.InsertString(mark)
+	insert(mark)
 }
 
 // unfold puts what was pasted where it stands folded.
@@ -179,6 +188,7 @@ func (v *view) unfold(text string) string {
 // enter sends the input, or makes a new line of a backslash at its end.
 func (v *view) enter() tea.Cmd {
 	text := v.input.Value()
+	v.typed = time.Time{}
 	if before, ok := strings.CutSuffix(text, `\`); ok {
 		v.input.SetValue(before + "\n")
 		v.input.MoveToEnd()
@@ -188,6 +198,9 @@ func (v *view) enter() tea.Cmd {
 	case v.refusing:
 		return v.reply(approval.Answer{Choice: approval.Refuse, Reason: text})
 	case v.editing:
+		if strings.TrimSpace(text) == "" {
+			return nil // no command is none to run
+		}
 		return v.reply(approval.Answer{Choice: approval.Once, Command: text})
 	}
 	if strings.TrimSpace(text) == "" {
@@ -229,6 +242,9 @@ func (v *view) earlier() bool {
 	}
 	if len(v.history) == 0 || v.at == 0 {
 		return false
+	}
+	if v.at == len(v.history) {
+		v.draft = v.unfold(v.input.Value())
 	}
 	v.at--
 	v.setInput(v.history[v.at])

@@ -100,7 +100,12 @@ func TestHistoryIsSearchedAndKept(t *testing.T) {
 		t.Errorf("two steps back is %q", got)
 	}
 	b.press("down", "down")
-	b.press("ctrl+r")
+	b.typed("a draft")
+	b.press("up", "down")
+	if got := b.v.input.Value(); got != "a draft" {
+		t.Errorf("the draft is %q after a look back", got)
+	}
+	b.press("ctrl+u", "ctrl+r")
 	b.typed("tfpl")
 	b.press("enter")
 	if got := b.v.input.Value(); got != "terraform plan" {

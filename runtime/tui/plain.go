@@ -386,6 +386,8 @@ func (p *plain) answer(text string) {
 	switch word := strings.ToLower(text); {
 	case p.change == approval.Refuse:
 		reply(approval.Answer{Choice: approval.Refuse, Reason: text})
+	case p.change == approval.Once && text == "":
+		p.line("That is no command; type one, or /stop.")
 	case p.change == approval.Once:
 		reply(approval.Answer{Choice: approval.Once, Command: text})
 	case word == "y" || word == "yes":

@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ type desk struct {
 	turns  []func(ctx context.Context, emit func(agent.Event)) error
 	said   []string
 	shells []string
+	shell  func(ctx context.Context, emit func(agent.Event)) error // what a command of the user's does; may be nil
 }
 
 func (d *desk) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
@@ -43,10 +46,13 @@ func (d *desk) Prompt(ctx context.Context, text string, emit func(agent.Event)) 
 	return agent.Outcome{}, turn(ctx, emit)
 }
 
-func (d *desk) Shell(_ context.Context, command string, emit func(agent.Event)) error {
+func (d *desk) Shell(ctx context.Context, command string, emit func(agent.Event)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shells = append(d.shells, command)
+	if d.shell != nil {
+		return d.shell(ctx, emit)
+	}
 	return nil
 }
 
@@ -297,10 +303,11 @@ func TestAnswers(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			b := open(t, &desk{place: q.Place})
 			b.typed("half a prompt")
+			b.v.typed = time.Time{} // a pause
 			reply := make(chan approval.Answer, 1)
 			b.update(askMsg{q, reply})
 			view := b.view()
-			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2 to", "y once", "a always: make all", "e edit"} {
+			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2", "y once", "a always: make all", "e edit"} {
 				if !strings.Contains(view, want) {
 					t.Errorf("the card lacks %q:\n%s", want, view)
 				}
@@ -318,6 +325,84 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("what was typed before is now %q", got)
 			}
 		})
+	}
+}
+
+func TestWhatIsBeingTypedIsNoAnswer(t *testing.T) {
+	q := approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "make"}, Place: approval.Place{Host: true}},
+		Offers:  []approval.Choice{approval.Once, approval.Session, approval.Always, approval.Refuse},
+	}
+	b := open(t, &desk{place: q.Place})
+	b.typed("then d")
+	reply := make(chan approval.Answer, 1)
+	b.update(askMsg{q, reply})
+	b.typed("eploy and sayz")
+	b.press("backspace")
+	b.update(tea.PasteMsg{Content: " yes"})
+	if len(reply) > 0 || b.v.refusing || b.v.editing {
+		t.Fatal("a letter of a line is taken for an answer")
+	}
+	if got := b.view(); !strings.Contains(got, "what you typed is kept") {
+		t.Errorf("it is not said where the letters go:\n%s", got)
+	}
+	b.v.typed = b.v.typed.Add(-typingPause)
+	b.press("e")
+	b.press("ctrl+u", "enter")
+	if len(reply) > 0 {
+		t.Fatal("an empty command is taken for the one that was asked about")
+	}
+	b.update(askMsg{}) // the question is withdrawn
+	b.press("enter")
+	if got := b.v.history; len(got) != 1 || got[0] != "then deploy and say yes" {
+		t.Errorf("sent %q", got)
+	}
+}
+
+func TestWhatIsPastedAheadSurvivesAnInterrupt(t *testing.T) {
+	d := &desk{}
+	d.turns = append(d.turns, func(ctx context.Context, _ func(agent.Event)) error { <-ctx.Done(); return ctx.Err() })
+	b := open(t, d)
+	b.typed("go")
+	b.press("enter")
+	long := strings.Repeat("line\n", 20) + "end"
+	b.update(tea.PasteMsg{Content: long})
+	b.press("enter", "esc")
+	b.until("it stops", func() bool { return !b.v.working })
+	if got := b.v.input.Value(); got != long {
+		t.Errorf("the input is %q", got)
+	}
+}
+
+func TestHowACallEndedIsSeenInANarrowWindow(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: strings.Repeat("terraform plan ", 10)}})
+	if got := b.view(); !regexp.MustCompile(`(?m)terraform.*… \d\.\ds$`).MatchString(got) {
+		t.Errorf("running:\n%s", got)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute", Exit: 1, Took: 300 * time.Millisecond}})
+	b.until("how it ended is seen", func() bool { return regexp.MustCompile(`(?m)terraform.*… exit 1 0\.3s$`).MatchString(b.all()) })
+}
+
+func TestOutputOfOnesOwnCommandIsShown(t *testing.T) {
+	for most, line := range map[int]string{tailLines: "list", ownLines: "!list"} {
+		d := &desk{}
+		b := open(t, d)
+		output := func(_ context.Context, emit func(agent.Event)) error {
+			emit(agent.CallStarted{ID: "a", Tool: "execute", Command: "list"})
+			for i := range 150 {
+				emit(agent.CallOutput{ID: "a", Data: fmt.Sprintf("file %d\n", i+1)})
+			}
+			emit(agent.CallDone{ID: "a", Tool: "execute"})
+			return nil
+		}
+		d.turns, d.shell = append(d.turns, output), output
+		b.typed(line)
+		b.press("enter")
+		b.until("it ends", func() bool { return !b.v.working && strings.Contains(b.all(), "file 150") })
+		if got := b.all(); strings.Count(got, "  file ") != most || !strings.Contains(got, fmt.Sprintf("… %d lines above", 150-most)) {
+			t.Errorf("%s: want %d lines:\n%s", line, most, got)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 type card struct {
 	agent.CallStarted
 	tail  []string
+	most  int // lines of tail
 	lines int
 	rest  string
 	began time.Time
@@ -35,9 +36,11 @@ func (v *view) start(l line) tea.Cmd {
 		if command == "" || strings.HasPrefix(command, "!") {
 			return v.print(v.styles.bad, "!command runs a command where the tools work; there is no way to this computer's shell from here")
 		}
-		return v.work(v.echo("! "+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.shown), "!"))), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
+		cmd := v.work(v.echo("! "+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.shown), "!"))), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
 			return agent.Outcome{}, v.session.Shell(ctx, command, emit)
 		})
+		v.own = true
+		return cmd
 	}
 	return v.work(v.echo(l.shown), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
 		return v.session.Prompt(ctx, l.full, emit)
@@ -47,7 +50,7 @@ func (v *view) start(l line) tea.Cmd {
 // work runs f beside the window.
 func (v *view) work(echo tea.Cmd, f func(context.Context, func(agent.Event)) (agent.Outcome, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(v.ctx)
-	v.working, v.quiet, v.stopped, v.cancel, v.began, v.text, v.blocks, v.card = true, false, false, cancel, time.Now(), "", 0, nil
+	v.working, v.quiet, v.own, v.stopped, v.cancel, v.began, v.text, v.blocks, v.card = true, false, false, false, cancel, time.Now(), "", 0, nil
 	v.wg.Add(1)
 	gather := &gatherer{send: v.send}
 	run := func() tea.Msg {
@@ -85,7 +88,8 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 	if time.Since(v.began) > longTurn && !v.stopped && len(v.queue) == 0 {
 		cmds = append(cmds, v.notify("is done"))
 	}
-	v.working, v.card, v.ask, v.refusing, v.editing, v.thinking = false, nil, nil, false, false, false
+	v.settled()
+	v.working, v.card, v.thinking = false, nil, false
 	if len(v.queue) > 0 && !v.stopped && msg.err == nil && !v.leaving {
 		next := v.queue[0]
 		v.queue = v.queue[1:]
@@ -94,9 +98,9 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 		// What was typed ahead is the user's again.
 		var all []string
 		for _, q := range v.queue {
-			all = append(all, q.shown)
+			all = append(all, q.full)
 		}
-		v.setInput(strings.Join(append(all, v.input.Value()), "\n"))
+		v.setInput(strings.TrimRight(strings.Join(append(all, v.input.Value()), "\n"), "\n"))
 		v.queue = nil
 	}
 	if lost, ok := errors.AsType[*LostError](msg.err); ok && !v.stopped && !v.leaving {
@@ -143,7 +147,10 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.Step, agent.Answered:
 		return v.flush()
 	case agent.CallStarted:
-		v.card = &card{CallStarted: e, began: time.Now()}
+		v.card = &card{CallStarted: e, most: tailLines, began: time.Now()}
+		if v.own {
+			v.card.most = ownLines
+		}
 		return v.flush()
 	case agent.CallOutput:
 		if v.card != nil && v.card.ID == e.ID {
@@ -152,7 +159,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.print(v.styles.bad, fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason))
+		return v.print(v.styles.bad, v.hang(headless.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason)), 2))
 	}
 	return nil
 }
@@ -196,8 +203,8 @@ func (c *card) add(data string) {
 		c.lines++
 		c.tail = append(c.tail, l)
 	}
-	if n := len(c.tail); n > tailLines {
-		c.tail = slices.Clone(c.tail[n-tailLines:])
+	if n := len(c.tail); n > c.most {
+		c.tail = slices.Clone(c.tail[n-c.most:])
 	}
 }
 
@@ -218,8 +225,7 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 	case e.Tool == "execute":
 		result = "exit 0"
 	}
-	line := fmt.Sprintf("%s %s %s", mark, v.call(c), v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))
-	out := []string{ansi.Truncate(line, v.width, "…")}
+	out := []string{v.fit(mark+" "+v.call(c), v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))}
 	if e.Tool == "execute" {
 		tail := c.tail
 		if c.rest != "" {

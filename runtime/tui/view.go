@@ -34,6 +34,7 @@ type view struct {
 
 	working  bool
 	quiet    bool               // what runs is a slash command
+	own      bool               // what runs is a command of the user's
 	stopped  bool               // the turn is being interrupted
 	cancel   context.CancelFunc // of the turn
 	began    time.Time
@@ -44,9 +45,10 @@ type view struct {
 	card     *card
 	queue    []line // typed ahead
 	ask      *askMsg
-	refusing bool // the input is the reason of a refusal
-	editing  bool // the input is a changed command
-	kept     string
+	refusing bool      // the input is the reason of a refusal
+	editing  bool      // the input is a changed command
+	kept     string    // of the input, while a question stands
+	typed    time.Time // when a letter was last typed; zero once the line is sent
 
 	begun    bool
 	ready    bool     // what is printed stands above the window
@@ -57,6 +59,7 @@ type view struct {
 
 	history []string
 	at      int       // in history; len(history) is the input itself
+	draft   string    // the input itself, while history is looked through
 	quit    time.Time // of the first ctrl+c
 	leaving bool
 
@@ -85,6 +88,7 @@ type drawn struct {
 
 const (
 	tailLines = 6
+	ownLines  = 100 // of a command of the user's own, once it has ended
 	inputMost = 8
 	inputRows = 10_000 // of the input's content
 )
@@ -211,8 +215,8 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.setInput(strings.TrimRight(headless.Clean(msg.text), "\n"))
 		return v, nil
 	case askMsg:
+		v.settled()
 		if msg.reply == nil {
-			v.ask = nil
 			return v, nil
 		}
 		v.ask, v.kept, v.pick = &msg, v.input.Value(), nil
@@ -292,6 +296,19 @@ func (v *view) styled(style lipgloss.Style, text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// fit puts an end behind a line, which is cut so that the end is seen.
+func (v *view) fit(line, end string) string {
+	if end == "" {
+		return ansi.Truncate(line, v.width, "…")
+	}
+	return ansi.Truncate(ansi.Truncate(line, max(v.width-1-ansi.StringWidth(end), 12), "…")+" "+end, v.width, "…")
+}
+
+// hang wraps text; what follows its first line stands further in than that.
+func (v *view) hang(text string, in int) string {
+	return strings.ReplaceAll(ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), v.width-in, ""), "\n", "\n"+strings.Repeat(" ", in))
+}
+
 func (v *view) wrap(text string) string {
 	return ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), v.width, "")
 }
@@ -325,8 +342,8 @@ func (v *view) content() string {
 		b.WriteString(l + "\n")
 	}
 	if c := v.card; c != nil && v.ask == nil {
-		b.WriteString(ansi.Truncate("⏵ "+v.call(c)+" "+v.styles.dim.Render(short(time.Since(c.began))), v.width, "…") + "\n")
-		for _, l := range c.tail {
+		b.WriteString(v.fit("⏵ "+v.call(c), v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
+		for _, l := range c.tail[max(len(c.tail)-tailLines, 0):] {
 			b.WriteString(v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")) + "\n")
 		}
 	} else if v.working && v.text == "" && v.ask == nil {
@@ -342,8 +359,11 @@ func (v *view) content() string {
 	v.input.Placeholder = "Say what to do; /help for help"
 	if v.ask != nil {
 		v.input.Placeholder = "one of the keys above is the answer; Esc refuses"
-		if v.refusing || v.editing {
+		switch {
+		case v.refusing || v.editing:
 			v.input.Placeholder = ""
+		case v.kept != "":
+			v.input.Placeholder = "answer by a key above; what you typed is kept"
 		}
 		b.WriteString("\n" + v.question())
 	}
