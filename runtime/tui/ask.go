@@ -35,6 +35,9 @@ func (v *view) typesOn(k tea.KeyPressMsg) bool {
 	return true
 }
 
+// answers are all letters that may be an answer.
+const answers = "ysavne123"
+
 // question is the card of a call that needs the user's word.
 func (v *view) question() string {
 	q := v.ask

@@ -14,7 +14,7 @@ import (
 const sideWidth = 120
 
 // edit shows what a call changes in a file: one below the other, or side by side
-// where there is room.
+// where there is room and something on both.
 func (s styles) edit(e tool.Edit, width int) []string {
 	head := "changes "
 	switch {
@@ -53,7 +53,7 @@ func (s styles) edit(e tool.Edit, width int) []string {
 		if i > 0 {
 			out = append(out, s.dim.Render("  ⋮"))
 		}
-		if width >= sideWidth {
+		if width >= sideWidth && plus > 0 && minus > 0 { // one side alone needs no second
 			out = append(out, s.beside(h, width)...)
 		} else {
 			out = append(out, s.below(h, width)...)

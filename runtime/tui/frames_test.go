@@ -143,6 +143,9 @@ func TestDiffs(t *testing.T) {
 	}
 	frame(t, "diff-dark", strings.Join(newStyles(ThemeDark).edit(edit, 60), "\n"), 60)
 	frame(t, "diff-new", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 60), "\n"), 60)
+	if got := strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 200), "\n"); strings.Contains(got, "│") {
+		t.Errorf("a new file has an empty side beside it:\n%s", got)
+	}
 	frame(t, "diff-gone", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Before: []byte("x\ny\n")}, 60), "\n"), 60)
 	frame(t, "diff-note", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Note: "a directory, with all in it"}, 60), "\n"), 60)
 }

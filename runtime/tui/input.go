@@ -42,6 +42,10 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		if cmd, used := v.answer(name); used {
 			return v, cmd
 		}
+		if k.Text != "" && !strings.Contains(answers, k.Text) { // a line begins
+			v.typed = time.Now()
+			v.typesOn(k)
+		}
 		if name != "ctrl+c" && name != "esc" {
 			return v, nil
 		}
@@ -277,6 +281,7 @@ func (v *view) files() tea.Cmd {
 		v.input.InsertString(name + " ")
 		return nil
 	})
+	p.none = "there is no file to choose from"
 	p.cancel = func() tea.Cmd {
 		v.input.InsertString(p.typed)
 		return nil
@@ -305,6 +310,13 @@ func (v *view) choices(msg choicesMsg) tea.Cmd {
 	if msg.err != nil {
 		v.pick = nil
 		return v.print(v.styles.bad, msg.err.Error())
+	}
+	if len(msg.items) == 0 {
+		v.pick = nil
+		if cancel := msg.picker.cancel; cancel != nil {
+			cancel()
+		}
+		return v.print(v.styles.plain, msg.picker.none)
 	}
 	msg.picker.loading, msg.picker.items = false, msg.items
 	msg.picker.search()

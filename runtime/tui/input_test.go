@@ -250,3 +250,17 @@ func TestFuzzy(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 }
+
+func TestNothingToChooseFromIsSaid(t *testing.T) {
+	b := open(t, &desk{nothing: true})
+	b.typed("/resume")
+	b.press("enter")
+	b.until("it is said", func() bool {
+		return strings.Contains(b.all(), "no other conversation of this project") && b.v.pick == nil
+	})
+	b.typed("see @")
+	b.until("it is said", func() bool { return strings.Contains(b.all(), "no file to choose from") && b.v.pick == nil })
+	if got := b.v.input.Value(); got != "see @" {
+		t.Errorf("the input is %q", got)
+	}
+}

@@ -29,6 +29,7 @@ type picker struct {
 	title   string
 	items   []Choice
 	loading bool
+	none    string // said if there is nothing to choose from
 	typed   string
 	hits    []int
 	at      int

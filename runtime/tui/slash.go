@@ -110,5 +110,6 @@ func (v *view) said(msg saidMsg) tea.Cmd {
 // resume lets the user choose a conversation to go on with.
 func (v *view) resume() tea.Cmd {
 	p := newPicker("go on with:", nil, func(c Choice) tea.Cmd { return v.command(nil, "resume", c.Value) })
+	p.none = "there is no other conversation of this project"
 	return v.choose(p, Conversations)
 }

@@ -21,13 +21,14 @@ import (
 
 // A desk is a session without a model: each prompt runs the next of its turns.
 type desk struct {
-	mu     sync.Mutex
-	mode   approval.Mode
-	place  approval.Place
-	turns  []func(ctx context.Context, emit func(agent.Event)) error
-	said   []string
-	shells []string
-	shell  func(ctx context.Context, emit func(agent.Event)) error // what a command of the user's does; may be nil
+	mu      sync.Mutex
+	mode    approval.Mode
+	place   approval.Place
+	turns   []func(ctx context.Context, emit func(agent.Event)) error
+	said    []string
+	shells  []string
+	nothing bool                                                    // there is nothing to choose from
+	shell   func(ctx context.Context, emit func(agent.Event)) error // what a command of the user's does; may be nil
 }
 
 func (d *desk) Prompt(ctx context.Context, text string, emit func(agent.Event)) (agent.Outcome, error) {
@@ -69,6 +70,9 @@ func (d *desk) Command(_ context.Context, name, args string, _ func(agent.Event)
 }
 
 func (d *desk) Choices(_ context.Context, kind Kind) ([]Choice, error) {
+	if d.nothing {
+		return nil, nil
+	}
 	if kind == Files {
 		return []Choice{{Value: "main.go"}, {Value: "docs/read me.md"}, {Value: "cmd/deploy.go"}}, nil
 	}
@@ -297,7 +301,7 @@ func TestAnswers(t *testing.T) {
 		{"no", func(b *bench) { b.press("esc") }, approval.Answer{Choice: approval.Refuse}},
 		{"no, with a reason", func(b *bench) { b.press("n"); b.typed("not now"); b.press("enter") }, approval.Answer{Choice: approval.Refuse, Reason: "not now"}},
 		{"edited", func(b *bench) { b.press("e"); b.typed(" -n"); b.press("enter") }, approval.Answer{Choice: approval.Once, Command: "make all -n"}},
-		{"other keys do nothing", func(b *bench) { b.press("x", "enter", "q"); b.press("y") }, approval.Answer{Choice: approval.Once}},
+		{"other keys do nothing", func(b *bench) { b.press("enter", "tab", "up"); b.press("y") }, approval.Answer{Choice: approval.Once}},
 		{"editing taken back", func(b *bench) { b.press("e", "esc", "y") }, approval.Answer{Choice: approval.Once}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -349,12 +353,17 @@ func TestWhatIsBeingTypedIsNoAnswer(t *testing.T) {
 	b.v.typed = b.v.typed.Add(-typingPause)
 	b.press("e")
 	b.press("ctrl+u", "enter")
+	b.press("esc")
+	b.typed(", then say all") // a line that begins while the question stands
+	b.v.typed = b.v.typed.Add(-typingPause)
+	b.press("e")
+	b.press("ctrl+u", "enter")
 	if len(reply) > 0 {
 		t.Fatal("an empty command is taken for the one that was asked about")
 	}
 	b.update(askMsg{}) // the question is withdrawn
 	b.press("enter")
-	if got := b.v.history; len(got) != 1 || got[0] != "then deploy and say yes" {
+	if got := b.v.history; len(got) != 1 || got[0] != "then deploy and say yes, then say all" {
 		t.Errorf("sent %q", got)
 	}
 }
