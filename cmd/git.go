@@ -77,8 +77,28 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 }
 
 // foreign reports whether a directory has settings of terraform's that came with the
-// repository: they name the machine that is asked for the state.
+// repository: they name the machine that is asked for the state. So does a directory
+// whose files may name a program that reads it, as those of tofu can.
 func foreign(dir string) bool {
+	files, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return true
+	}
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".json"); !strings.HasSuffix(name, ".tf") && !strings.HasSuffix(name, ".tofu") {
+			continue
+		}
+		name := filepath.Join(dir, f.Name())
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			return true
+		}
+		data, err := os.ReadFile(name)
+		text := string(data)
+		escaped := strings.Contains(text, `\u`)
+		if err != nil || (strings.Contains(text, "encryption") || escaped) && (strings.Contains(text, `"external"`) || escaped) {
+			return true
+		}
+	}
 	settings := filepath.Join(dir, ".terraform", "terraform.tfstate")
 	if _, err := os.Stat(settings); err != nil {
 		return !os.IsNotExist(err)

@@ -244,6 +244,21 @@ func TestForeign(t *testing.T) {
 	if foreign(root) {
 		t.Error("without any")
 	}
+	for text, program := range map[string]bool{
+		`terraform { encryption { method "external" "x" { decrypt_command = ["./x"] } } }`: true,
+		`resource "aws_s3_bucket" "encryption" {}`:                                         false,
+	} {
+		file := filepath.Join(root, "main.tofu")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if foreign(root) != program {
+			t.Errorf("%s: %t", text, !program)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.MkdirAll(filepath.Join(root, ".terraform"), 0o755); err != nil {
 		t.Fatal(err)
 	}

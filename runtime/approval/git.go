@@ -36,6 +36,9 @@ func (c *command) git(args []word) {
 				i++
 			}
 			continue
+		case a.text == "--help" && i+1 < len(args):
+			c.git(append([]word{literal("help")}, args[i+1:]...))
+			return
 		case a.text == "--version", a.text == "--help", a.text == "--html-path", a.text == "--exec-path":
 			c.find(T0, "looks")
 			return
@@ -72,7 +75,7 @@ func (c *command) git(args []word) {
 		// A file of a revision: HEAD:.env
 		if slices.Contains([]string{"show", "cat-file", "blame", "annotate", "diff", "log", "grep", "whatchanged", "stash"}, verb) {
 			for _, w := range rest {
-				if _, name, _ := strings.Cut(":"+w.text, ":"); Secret("", "/"+name[strings.LastIndexByte(name, ':')+1:]) {
+				if ofRevision(w.text) {
 					c.secrets = true
 					c.find(T1s, "reads credentials")
 				}
@@ -81,6 +84,15 @@ func (c *command) git(args []word) {
 		if shortened(rest, []string{"--output", "--ext-diff", "--textconv", "--no-index", "--contents", "--open-files-in-pager", "--exclude-from", "--exclude-per-directory", "--ignore-revs-file"}, "--text", "--no-index", "--contents", "--exclude-from", "--exclude-standard", "--exclude") ||
 			slices.ContainsFunc(rest, func(w word) bool { return w.static && strings.HasPrefix(w.text, "-O") }) {
 			c.find(T3, "may run a program, or read or write a file")
+		}
+		if verb == "grep" && split(rest, "-e", "-f", "-A", "-B", "-C", "-m").has("-O") {
+			c.find(T3, "may run a program")
+		}
+		if len(rest) > 1 && rest[0].text == "--help" {
+			c.find(T3, "starts another program")
+		}
+		if verb == "cat-file" && (o.has("--batch", "--batch-command") || abbreviated(o, "--batch-command")) && (c.in.unknown || c.in.text != nil && slices.ContainsFunc(strings.Fields(*c.in.text), ofRevision)) {
+			c.find(T1s, "may show credentials of a revision")
 		}
 		if verb == "diff" {
 			for _, w := range o.operands {
@@ -232,6 +244,10 @@ func (c *command) git(args []word) {
 			if c.gitRuns() {
 				c.find(T3, "the repository's configuration may run programs")
 			}
+			if slices.ContainsFunc(rest, func(w word) bool { return ofRevision(w.text) }) {
+				c.secrets = true
+				c.find(T1s, "reads credentials")
+			}
 			c.find(T2, "packs the repository")
 			return
 		}
@@ -252,6 +268,16 @@ func (c *command) git(args []word) {
 	default:
 		c.find(T3, "may be an alias for anything")
 	}
+}
+
+// ofRevision reports whether text may name a file of credentials of a revision, or
+// select it by a pattern: "HEAD:.env", ":(icase).ENV".
+func ofRevision(text string) bool {
+	name := text[strings.LastIndexByte(text, ':')+1:]
+	if rest, magic := strings.CutPrefix(name, "("); magic {
+		_, name, _ = strings.Cut(rest, ")")
+	}
+	return Secret("", "/"+name) || strings.ContainsAny(name, "*?[") && mayBeSecret(name)
 }
 
 // inWorkspace reports whether every directory the shell may be in is in the workspace.

@@ -203,7 +203,7 @@ func (c *command) infrastructure(name string, args []word) {
 // directs reports whether an argument may name the machine that a client talks to.
 func directs(w word) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "=")
-	return strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields("address addr http-addr grpc-addr server api-url api url endpoint endpoints host hostname token auth-token token-file access-token kubeconfig context kube-context core config insecure plaintext proxy"), name) || strings.Contains(w.text, "://")
+	return strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields("address addr http-addr grpc-addr server api-url api url endpoint endpoints host hostname token auth-token token-file access-token kubeconfig context kube-context core config config-file insecure plaintext proxy"), name) || strings.Contains(w.text, "://")
 }
 
 // elsewhereHost reports whether an argument of a client of a forge names another host
@@ -372,7 +372,9 @@ func (c *command) kubectl(args []word) {
 			value, has = args[i+1].text, true
 		}
 		if has {
-			if places, known := c.places(literal(value)); !known || slices.ContainsFunc(places, func(p string) bool { return below(c.Workspace, p) }) {
+			if places, known := c.places(literal(value)); !known || slices.ContainsFunc(places, func(p string) bool {
+				return below(c.Workspace, p) || below("/tmp", p) || below("/var/tmp", p) || below("/dev/shm", p)
+			}) {
 				c.find(T3, "loads a configuration that may run programs")
 			}
 		}
@@ -429,7 +431,7 @@ func (c *command) kubectl(args []word) {
 				}
 			}
 		}
-		return flagged(args, "--raw", "-f", "--filename", "-k") && verb == "get"
+		return (flagged(args, "--raw", "-f", "--filename", "-k") || o.has("-f", "-k")) && verb == "get"
 	}
 	switch verb {
 	case "":
@@ -507,6 +509,9 @@ func (c *command) helm(args []word) {
 	if !ok {
 		c.find(TX, "does not say what helm does")
 		return
+	}
+	if flagged(args, "--enable-dns") {
+		c.find(T3n, "asks the network for what the chart names")
 	}
 	if flagged(args, "--post-renderer", "--post-renderer-args") {
 		c.find(T3, "runs a program on what it renders")
@@ -683,6 +688,16 @@ func (c *command) az(args []word) {
 		c.find(TX, "does not say what az does")
 		return
 	}
+	for _, w := range args {
+		// A value that begins so is a file's.
+		if _, value, is := strings.Cut(w.text, "="); is && strings.HasPrefix(w.text, "-") {
+			w.text = value
+		}
+		if file, is := strings.CutPrefix(w.text, "@"); is {
+			w.text = file
+			c.read(w)
+		}
+	}
 	all := " " + strings.Join(words, " ") + " "
 	verb := ""
 	for i, w := range words {
@@ -721,7 +736,7 @@ func (c *command) docker(name string, args []word) {
 	}
 	i := 0
 	for ; i < len(args) && args[i].static && (args[i].text != at(words, 0) || i > 0 && slices.Contains([]string{"-l", "--log-level", "--config", "--tlscacert", "--tlscert", "--tlskey"}, args[i-1].text)); i++ {
-		if text := args[i].text; text == "-H" || strings.HasPrefix(text, "-H") || strings.HasPrefix(text, "--host") || text == "-c" || strings.HasPrefix(text, "--context") || text == "--url" || text == "--remote" || text == "-r" {
+		if text := args[i].text; text == "-H" || strings.HasPrefix(text, "-H") || strings.HasPrefix(text, "--host") || strings.HasPrefix(text, "-c") || strings.HasPrefix(text, "--context") || text == "--url" || text == "--remote" || text == "-r" {
 			if name != "docker-compose" || !strings.HasPrefix(text, "-r") {
 				c.find(T4, "talks to another machine")
 				return
@@ -729,6 +744,12 @@ func (c *command) docker(name string, args []word) {
 		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
+	if name == "docker-compose" && verb != "" {
+		verb, sub = "compose", verb
+	}
+	if name == "podman" && flagged(leadingTo(args, "--"), "--url", "--remote", "--conmon", "--runtime", "--hooks-dir", "--module", "--network-cmd-path", "--storage-opt") && slices.Contains([]string{"ps", "images", "logs", "inspect", "version", "info", "top", "port", "history", "stats", "diff", "events"}, verb) {
+		c.find(T3, "may run a program, or choose another machine")
+	}
 	if flagged(args, "--config", "--connection", "--identity", "--runtime", "--conmon", "--hooks-dir", "--module") && !slices.Contains([]string{"build", "run"}, verb) {
 		c.find(T3, "loads settings that may run programs, or choose another machine")
 	}
@@ -782,6 +803,14 @@ func (c *command) docker(name string, args []word) {
 	default:
 		c.find(T3, "runs containers", machine)
 	}
+}
+
+// leadingTo are the arguments before one.
+func leadingTo(args []word, end string) []word {
+	if i := slices.IndexFunc(args, func(w word) bool { return w.text == end }); i >= 0 {
+		return args[:i]
+	}
+	return args
 }
 
 // imageOf are the tools that images are called after.

@@ -119,6 +119,7 @@ func (c *command) look(name string, args []word) {
 		if known.has("-L", "--follow") {
 			c.followed()
 		}
+		c.chosen(known.values("-g", "--glob", "--iglob"))
 		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "fd", "fdfind":
 		for i, w := range args {
@@ -229,6 +230,7 @@ func (c *command) look(name string, args []word) {
 		if known.has("-R", "--dereference-recursive") || name == "ag" || name == "ack" {
 			c.followed()
 		}
+		c.chosen(known.values("--include"))
 		c.pattern(known, "-e", "-f", "--regexp", "--file")
 	case "cloc":
 		// What it unpacks, and how, is told by the name.
@@ -261,7 +263,7 @@ func (c *command) look(name string, args []word) {
 		c.find(T3n, "may fetch what the file names")
 		c.readAll(known)
 	case "strings":
-		for _, w := range known.operands {
+		for _, w := range args { // also where the value of an option stands
 			if file, is := strings.CutPrefix(w.text, "@"); is {
 				c.read(literal(file))
 			}
@@ -277,6 +279,16 @@ func (c *command) look(name string, args []word) {
 		c.readAll(split(args, "-U", "-C", "-I", "-x", "-X", "-W", "--exclude", "--label", "-L", "--ignore-matching-lines", "--color", "--unified", "--context"))
 	default:
 		c.readAll(known)
+	}
+}
+
+// chosen judges the patterns that choose the files to read.
+func (c *command) chosen(patterns []word) {
+	for _, w := range patterns {
+		if w.static && (Secret("", "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)) {
+			c.secrets = true
+			c.find(T1s, "reads credentials")
+		}
 	}
 }
 

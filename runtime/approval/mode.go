@@ -11,11 +11,14 @@ import (
 // where they stand for options.
 func (c *command) mode(letters bool, w word, before string) {
 	named := strings.HasSuffix(before, "o") || strings.HasSuffix(before, "s") || strings.HasSuffix(before, "O")
+	if w.static && (letters && len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "x") || strings.ToLower(w.text) == "xtrace") && c.traced != nil {
+		*c.traced = true
+	}
 	switch name := strings.ToLower(strings.ReplaceAll(w.text, "_", "")); {
 	case !w.static && (letters || named):
 		c.find(TX, "sets an option of the shell that is not known")
 	case w.static && len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && letters && strings.ContainsAny(w.text, "akH"),
-		w.static && slices.Contains([]string{"allexport", "keyword", "history", "histexpand", "dotglob", "globdots"}, name):
+		w.static && slices.Contains([]string{"allexport", "keyword", "history", "histexpand", "dotglob", "globdots", "cdablevars", "lastpipe"}, name):
 		c.find(TX, "changes what programs are given, or what is typed")
 	}
 }

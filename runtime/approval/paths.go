@@ -320,13 +320,14 @@ func Sensitive(workspace, name string) bool {
 			return true
 		}
 	}
-	return slices.Contains(obeyedFiles, parts[len(parts)-1])
+	last := parts[len(parts)-1]
+	return slices.Contains(obeyedFiles, last) || slices.Contains([]string{".code-workspace", ".sublime-project"}, path.Ext(last)) || last == ".appveyor.yml"
 }
 
 // Directories and files that other programs run or obey.
 var (
-	obeyedDirs  = strings.Fields(`.git .talkops .husky .githooks .circleci .buildkite .devcontainer .vscode .idea .terraform`)
-	obeyedFiles = strings.Fields(`.envrc .gitlab-ci.yml jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .travis.yml .drone.yml .gitattributes .gitmodules .gitconfig .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml .exrc .vimrc .nvim.lua .mise.toml .tool-versions`)
+	obeyedDirs  = strings.Fields(`.git .talkops .husky .githooks .circleci .buildkite .devcontainer .vscode .idea .terraform .woodpecker .gitea .forgejo .semaphore .zed .fleet .claude .cursor .mise .vim .nvim`)
+	obeyedFiles = strings.Fields(`.envrc .gitlab-ci.yml jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .travis.yml .drone.yml .gitattributes .gitmodules .gitconfig .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml .exrc .vimrc .nvim.lua .mise.toml .tool-versions mise.toml mise.local.toml .mise.local.toml lefthook.yml .lefthook.yml lefthook-local.yml .lefthook-local.yml .overcommit.yml .gitlab-ci.yaml azure-pipelines.yaml .pre-commit-config.yml .woodpecker.yml .woodpecker.yaml .cirrus.yml appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .devcontainer.json .mcp.json .nvimrc .gvimrc .lvimrc .dir-locals.el .dir-locals-2.el .gdbinit .lldbinit .inputrc .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
 )
 
 // obeyed reports whether letters at the end make such a file's name of base.

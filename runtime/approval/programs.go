@@ -25,7 +25,7 @@ func (c *command) call(x *syntax.CallExpr) {
 	}
 	var words []word
 	variable := false
-	c.compares = slices.Contains([]string{"test", "[", "[["}, x.Args[0].Lit())
+	c.compares = compared(x.Args)
 	for i, w := range x.Args {
 		if i == 0 {
 			syntax.Walk(w, func(n syntax.Node) bool {
@@ -50,6 +50,40 @@ func (c *command) call(x *syntax.CallExpr) {
 	c.direct = true
 	c.run(words)
 	c.plain = nil
+}
+
+// compared reports whether a command is a test of texts, which shows none of them: one
+// that test cannot read, or that is no number, it would print.
+func compared(args []*syntax.Word) bool {
+	name := args[0].Lit()
+	if name == "[[" {
+		return true
+	}
+	if name != "test" && name != "[" {
+		return false
+	}
+	rest := args[1:]
+	if name == "[" && len(rest) > 0 {
+		rest = rest[:len(rest)-1]
+	}
+	for len(rest) > 0 {
+		for len(rest) > 1 && rest[0].Lit() == "!" {
+			rest = rest[1:]
+		}
+		switch {
+		case len(rest) > 1 && len(rest[0].Lit()) == 2 && rest[0].Lit()[0] == '-' && rest[0].Lit() != "-t":
+			rest = rest[2:]
+		case len(rest) > 2 && slices.Contains([]string{"=", "==", "!=", `\<`, `\>`}, rest[1].Lit()):
+			rest = rest[3:]
+		default:
+			return len(rest) == 1
+		}
+		if len(rest) > 0 && !slices.Contains([]string{"-a", "-o"}, rest[0].Lit()) {
+			return false
+		}
+		rest = rest[min(len(rest), 1):]
+	}
+	return true
 }
 
 // texts are the words of a command that hides nothing, or nil.
@@ -304,7 +338,7 @@ func (c *command) program(name string, args []word) {
 	// Builtins and programs that look at nothing but their arguments.
 	case ":", "true", "false", "echo", "pwd", "sleep", "seq", "expr", "test", "[", "[[", "]]", "basename", "dirname", "whoami", "id", "groups", "logname", "tty", "uname", "arch", "nproc",
 		"wait", "jobs", "bg", "fg", "disown", "shift", "return", "exit", "break", "continue", "times", "umask", "ulimit", "type", "which", "whereis", "locale", "uptime", "who", "w", "users",
-		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "sum", "getent", "lsof", "ss", "netstat",
+		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "getent", "lsof", "ss", "netstat",
 		"hash", "dirs", "suspend", "caller", "fc", "history", "bind", "if", "then", "else", "fi", "do", "done", "!":
 		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
 			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "E")
@@ -326,9 +360,20 @@ func (c *command) program(name string, args []word) {
 			c.find(T3, "may run a program")
 			c.run(after(args, nil))
 			return
-		case name == "lsof" && split(args, "-D").has("-D"):
-			c.find(T3, "may write a file")
+		case name == "lsof" && (split(args, "-D").has("-D", "-k", "-m") || slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "+m") })):
+			c.find(T3, "may read or write a file")
 			return
+		case (name == "lspci" || name == "lsusb") && !split(args, "-s", "-d").only("-v", "-n", "-k", "-x", "-t", "-b", "-P", "-m", "-s", "-d", "-V", "--version", "--help", "--verbose", "--tree"):
+			c.find(T3, "may ask the network, or read or write a file")
+			return
+		case name == "who" || name == "users":
+			c.readAll(split(args))
+			return
+		case name == "pgrep":
+			o := split(args, "-F", "-d", "-u", "-U", "-g", "-G", "-P", "-s", "-t", "-r", "--pidfile")
+			for _, w := range o.values("-F", "--pidfile") {
+				c.read(w)
+			}
 		case name == "getent" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "-") }):
 			c.find(T3, "may load a library of the workspace")
 			return
@@ -359,7 +404,7 @@ func (c *command) program(name string, args []word) {
 			c.variableOf(w)
 		}
 		c.find(T0, "looks")
-	case "cat", "head", "tail", "wc", "cut", "tr", "nl", "tac", "rev", "fold", "fmt", "column", "join", "paste", "comm", "cmp", "diff", "colordiff", "od", "hexdump", "strings", "md5sum",
+	case "cat", "head", "tail", "wc", "cut", "tr", "nl", "tac", "rev", "fold", "fmt", "column", "join", "paste", "comm", "cmp", "diff", "colordiff", "od", "hexdump", "strings", "md5sum", "sum",
 		"sha1sum", "sha256sum", "sha512sum", "sha224sum", "sha384sum", "b2sum", "cksum", "shasum", "md5", "base64", "base32", "expand", "unexpand", "tsort", "zcat", "bzcat", "xzcat", "zstdcat",
 		"grep", "egrep", "fgrep", "zgrep", "ls", "dir", "vdir", "stat", "file", "du", "df", "realpath", "readlink", "jq", "bat", "batcat", "look", "numfmt", "ag", "ack", "tree", "exa", "eza", "xmllint", "date",
 		"hostname", "xxd", "uniq", "sort", "rg", "fd", "fdfind", "yq", "gojq", "csvlook", "mdcat", "sed", "awk", "gawk", "mawk", "nawk", "shellcheck", "yamllint", "hadolint", "tflint", "jsonlint", "cloc", "tokei", "scc":
@@ -1498,7 +1543,7 @@ func (c *command) archive(name string, args []word) {
 
 func (c *command) tar(args []word) {
 	lists, file, hidden, acts, packs, unpacks := false, word{}, false, false, false, false
-	var operands []word
+	var operands, archives []word
 	for i, a := range args {
 		if !a.static {
 			hidden = true
@@ -1512,7 +1557,10 @@ func (c *command) tar(args []word) {
 			case "--list":
 				lists = true
 			case "--file":
-				file = literal(value)
+				if file = literal(value); !strings.Contains(a.text, "=") && i+1 < len(args) {
+					file = args[i+1]
+				}
+				archives = append(archives, file)
 			case "--create":
 				acts, packs = true, true
 			case "--extract", "--get", "--append", "--update", "--delete":
@@ -1546,6 +1594,7 @@ func (c *command) tar(args []word) {
 				} else if i+1 < len(args) {
 					file = args[i+1]
 				}
+				archives = append(archives, file)
 			case 'C':
 				if flags[k+1:] != "" {
 					c.find(T3, "reads or writes elsewhere", machine)
@@ -1559,7 +1608,10 @@ func (c *command) tar(args []word) {
 			}
 		}
 	}
-	if strings.Contains(file.text, ":") {
+	if len(archives) > 1 {
+		c.find(T3, "names several archives", machine)
+	}
+	if slices.ContainsFunc(archives, func(w word) bool { return strings.Contains(w.text, ":") }) {
 		c.sends = true
 		c.find(T4, "talks to another machine")
 	}

@@ -90,7 +90,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -133,6 +133,7 @@ type command struct {
 	direct   bool            // a simple command as it stands, not one that a program starts
 	moves    bool            // a function may change the directory
 	compares bool            // values are compared, not shown
+	traced   *bool           // the shell shows the words of what it runs
 	filled   map[string]bool // directories into which trees were put
 	sets     map[string]bool // variables that functions may change; "" is all
 
@@ -829,9 +830,13 @@ func (c *command) workedOut(n syntax.Node) {
 			foreign = foreign || x.Param != nil && (c.taken[x.Param.Value] || slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"}, x.Param.Value))
 		case *syntax.Word:
 			foreign = foreign || c.taken[x.Lit()]
+			if name := x.Lit(); name != "" {
+				c.complained(&syntax.ParamExp{Param: &syntax.Lit{Value: name}}) // the name alone is its value
+			}
 		}
 		return true
 	})
+	c.complained(n)
 	if foreign {
 		c.find(TX, "takes text that is not known for a number, which may run it")
 	}
@@ -874,6 +879,21 @@ func (c *command) names(s *syntax.Stmt) bool {
 	return false
 }
 
+// complained judges the values in a node that the shell keeps, or shows when they are
+// not what it expects.
+func (c *command) complained(n syntax.Node) {
+	compares := c.compares
+	c.compares = false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		x, is := n.(*syntax.ParamExp)
+		if is {
+			c.shown(x)
+		}
+		return true
+	})
+	c.compares = compares
+}
+
 // nested judges the commands inside a node.
 func (c *command) nested(n syntax.Node) {
 	part, plain := c.part, c.plain
@@ -894,6 +914,9 @@ func (c *command) nested(n syntax.Node) {
 		case *syntax.BinaryTest:
 			if slices.Contains([]syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}, x.Op) {
 				c.workedOut(x)
+			}
+			if x.Op == syntax.TsReMatch {
+				c.complained(x.X) // what matches is kept
 			}
 		case *syntax.UnaryTest:
 			if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
@@ -939,7 +962,7 @@ func (c *command) nested(n syntax.Node) {
 // shown judges the value of a variable that a command is given: the user's logins
 // are in variables of the environment.
 func (c *command) shown(x *syntax.ParamExp) {
-	if c.compares || x.Param == nil || x.Length || x.IsSet || x.Names != 0 || x.Exp != nil && (x.Exp.Op == syntax.AlternateUnset || x.Exp.Op == syntax.AlternateUnsetOrNull) {
+	if c.compares && (c.traced == nil || !*c.traced) || x.Param == nil || x.Length || x.IsSet || x.Names != 0 || x.Exp != nil && (x.Exp.Op == syntax.AlternateUnset || x.Exp.Op == syntax.AlternateUnsetOrNull) {
 		return
 	}
 	name := x.Param.Value
@@ -968,15 +991,29 @@ func secretVariable(name string) bool {
 	}
 	for _, end := range []string{"_NAME", "_ID", "_FILE", "_PATH", "_DIR", "_URL", "_ARN", "_TYPE", "_SOCK", "_USERNAME", "_LENGTH"} {
 		if strings.HasSuffix(name, end) {
-			return name == "DATABASE_URL"
+			return withLogin(name)
 		}
 	}
-	for _, part := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "_KEY_", "_PAT_"} {
+	if withLogin(name) {
+		return true
+	}
+	for _, part := range []string{"CONNECTION_STRING", "SSHPASS", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "_KEY_", "_PAT_"} {
 		if strings.Contains(name, part) {
 			return true
 		}
 	}
 	return slices.ContainsFunc([]string{"_KEY", "_PAT", "_PWD", "_DSN", "_PASS", "_AUTH"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// withLogin reports whether an address in the environment is by its name one of a
+// data base, a queue or a hook, which hold their login.
+func withLogin(name string) bool {
+	if !strings.HasSuffix(name, "_URL") && !strings.HasSuffix(name, "_URI") {
+		return false
+	}
+	return slices.ContainsFunc(strings.Fields("DATABASE DB REDIS MONGO AMQP RABBITMQ POSTGRES PG MYSQL MARIADB BROKER CELERY WEBHOOK"), func(s string) bool {
+		return strings.HasPrefix(name, s) || strings.Contains(name, "_"+s)
+	})
 }
 
 // words judges the commands in words whose text does not matter.
