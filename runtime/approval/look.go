@@ -136,7 +136,7 @@ func (c *command) look(name string, args []word) {
 					words = append(words, w)
 				}
 				before := c.options(name, args[:i]).operands
-				if slices.ContainsFunc(before, func(w word) bool { return Secret("", "/"+w.text) }) {
+				if slices.ContainsFunc(before, func(w word) bool { return Secret("", "/"+w.text) || picks(w.text) }) {
 					c.secrets = true
 					c.find(T1s, "reads credentials")
 				}

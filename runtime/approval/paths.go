@@ -299,13 +299,26 @@ func mayBeSecret(pattern string) bool {
 	if strings.Trim(base, "*?") == "" {
 		return false
 	}
-	for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", ".pypirc", ".git-credentials", "id_rsa", "id_ed25519", "credentials", "kubeconfig", "terraform.tfstate", "server.pem", "server.key", "prod.key", "deploy_rsa.key", "key.p12", "cert.pfx"} {
+	for _, name := range secretNames {
 		if ok, err := path.Match(strings.ToLower(base), name); ok || err != nil {
 			return true
 		}
 	}
 	return false
 }
+
+// picks reports whether a regular expression for names selects those of files with
+// credentials from others.
+func picks(pattern string) bool {
+	re, err := regexp.Compile("(?i)" + pattern)
+	if err != nil {
+		return Secret("", "/"+pattern)
+	}
+	return slices.ContainsFunc(secretNames, re.MatchString) && !slices.ContainsFunc([]string{"main.tf", "README.md", "values.yaml"}, re.MatchString)
+}
+
+// secretNames are names that files of credentials often have.
+var secretNames = strings.Fields(".env .env.local .npmrc .netrc .pypirc .git-credentials id_rsa id_ed25519 credentials kubeconfig terraform.tfstate server.pem server.key prod.key deploy_rsa.key key.p12 cert.pfx")
 
 // Sensitive reports whether the file name in the workspace is one that other
 // programs run or obey later: of git, editors, shells, CI systems, talkops.
@@ -387,7 +400,7 @@ func Secret(home, name string) bool {
 		return true
 	}
 	for _, dir := range []string{"/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.azure/", "/.docker/", "/.config/gcloud/"} {
-		if strings.Contains(lower, dir) {
+		if strings.Contains(lower+"/", dir) {
 			return true
 		}
 	}

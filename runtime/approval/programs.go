@@ -1066,6 +1066,12 @@ func (c *command) findFiles(args []word) {
 			c.secrets = true
 			c.find(T1s, "reads credentials")
 		}
+		for i, w := range args {
+			if reads && i > 0 && w.static && strings.HasSuffix(args[i-1].text, "regex") && picks(strings.TrimPrefix(w.text, ".*/")) {
+				c.secrets = true
+				c.find(T1s, "reads credentials")
+			}
+		}
 	}()
 	for i := 0; i < len(args); i++ {
 		a := args[i]

@@ -846,6 +846,15 @@ func (c *command) workedOut(n syntax.Node) {
 func (c *command) names(s *syntax.Stmt) bool {
 	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
 		call, ok := b.Y.Cmd.(*syntax.CallExpr)
+		if ok && len(call.Args) > 0 && call.Args[0].Lit() == "grep" {
+			quiet := c.child()
+			quiet.found = new([]Finding)
+			for _, a := range call.Args[1:] {
+				if w := quiet.one(a); !w.static || !strings.HasPrefix(w.text, "-") && picks(w.text) {
+					return false
+				}
+			}
+		}
 		return ok && len(b.Y.Redirs) == 0 && len(call.Args) > 0 && slices.Contains([]string{"grep", "sort", "uniq", "head", "tail"}, call.Args[0].Lit()) && c.names(b.X)
 	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
