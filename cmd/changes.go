@@ -530,6 +530,12 @@ func (a *app) listWork() error {
 	if n == 0 {
 		a.warnf("no work of earlier runs is kept")
 	}
+	entries, _ := os.ReadDir(a.savedDir())
+	for _, e := range entries {
+		if _, err := workspace.OpenHome(filepath.Join(a.savedDir(), e.Name())); err != nil && e.IsDir() && !errors.Is(err, os.ErrNotExist) {
+			a.warnf("not in this list, since it cannot be read: %v; the files are below %s", err, filepath.Join(a.savedDir(), e.Name(), "content"))
+		}
+	}
 	return w.Flush()
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -34,10 +35,10 @@ func Rescue(ctx context.Context, p sandbox.Provider, lease Lease, settings map[s
 // Homes are the directories below dir that hold the work of a run. Those that
 // cannot be read are left out.
 func Homes(dir string) []*workspace.Home {
-	names, _ := filepath.Glob(filepath.Join(dir, "*", "changes.json"))
+	entries, _ := os.ReadDir(dir)
 	var list []*workspace.Home
-	for _, name := range names {
-		if h, err := workspace.OpenHome(filepath.Dir(name)); err == nil {
+	for _, e := range entries {
+		if h, err := workspace.OpenHome(filepath.Join(dir, e.Name())); err == nil {
 			list = append(list, h)
 		}
 	}

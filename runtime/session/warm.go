@@ -80,10 +80,14 @@ func (w Snapshots) Remove(name string) error {
 
 // List returns the records, newest first. What cannot be read is named in the error.
 func (w Snapshots) List() ([]Kept, error) {
-	names, _ := filepath.Glob(filepath.Join(w.Dir, "*.json"))
+	entries, _ := os.ReadDir(w.Dir)
 	var list []Kept
 	var errs []error
-	for _, name := range names {
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		name := filepath.Join(w.Dir, e.Name())
 		data, err := os.ReadFile(name)
 		var k Kept
 		if err == nil {
