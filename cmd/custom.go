@@ -94,10 +94,10 @@ func replace(file string, data []byte) error {
 // added lists the names of the modules in talkops' own directory, whether they
 // were agreed to or only dropped there.
 func (a *app) added() []string {
-	files, _ := filepath.Glob(a.installed("*"))
+	files, _ := os.ReadDir(filepath.Dir(a.installed("x")))
 	var names []string
 	for _, f := range files {
-		if name := strings.TrimSuffix(filepath.Base(f), ".wasm"); providerName(name) == "" {
+		if name, module := strings.CutSuffix(f.Name(), ".wasm"); module && providerName(name) == "" {
 			names = append(names, name)
 		}
 	}

@@ -21,7 +21,8 @@ type Aside struct {
 // with its user's authority: compared by each part of a path.
 var acts = []string{
 	".git", ".gitconfig", ".gitmodules", ".talkops", ".envrc", ".direnv", ".ssh", ".gnupg", ".husky", ".vscode", ".idea", ".devcontainer", ".devcontainer.json",
-	".circleci", ".gitlab-ci.yml", ".agents", ".gemini", ".claude", ".cursor", ".codex", ".mcp.json",
+	".circleci", ".gitlab-ci.yml", ".travis.yml", ".drone.yml", "jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".buildkite", ".pre-commit-config.yaml",
+	".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".dir-locals.el", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".bazelrc", ".agents", ".gemini", ".claude", ".cursor", ".codex", ".mcp.json",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
 	".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", "config.fish",
 }

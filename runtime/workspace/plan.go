@@ -336,6 +336,11 @@ func gitIgnored(ctx context.Context, root string) (map[string]bool, error) {
 	if !inGit(root) {
 		return nil, nil
 	}
+	for _, name := range []string{".gitignore", ".git/info/exclude"} { // git would wait for somebody to write into a pipe
+		if info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name))); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a regular file; git cannot be asked what it ignores", name)
+		}
+	}
 	out, err := git(ctx, root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
 		return nil, fmt.Errorf("ask git what it ignores (switch this off with sync.gitignore = false): %w", err)
@@ -376,16 +381,26 @@ func gitEnv() []string {
 
 // git runs git so that nothing the repository configures is executed.
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(tame), append([]string{"-C", root}, args...)...)...)
+	within, cancel := context.WithTimeout(ctx, gitMax)
+	defer cancel()
+	cmd := exec.CommandContext(within, "git", append(slices.Clone(tame), append([]string{"-C", root}, args...)...)...)
 	cmd.Env = gitEnv()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil && stderr.Len() > 0 {
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case within.Err() != nil:
+		err = fmt.Errorf("git gave no answer within %v; a file that it reads, such as .gitignore, may be a pipe", gitMax)
+	case err != nil && stderr.Len() > 0:
 		err = errors.New(strings.TrimSpace(firstLine(stderr.String())))
 	}
 	return out, err
 }
+
+// gitMax is how long git may look at a repository.
+const gitMax = 2 * time.Minute
 
 func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 
