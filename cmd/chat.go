@@ -19,10 +19,11 @@ import (
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
-// canChat reports whether the terminal can show the chat window.
-func (a *app) canChat() bool {
+// canChat reports whether the terminal can show the chat window. One that can only
+// print lines can show it as lines.
+func (a *app) canChat(cfg *config.Config) bool {
 	kind, _ := a.env("TERM")
-	return a.streams.InTTY && a.streams.OutTTY && kind != "dumb"
+	return a.streams.InTTY && a.streams.OutTTY && (kind != "dumb" || cfg.Value("ui.plain").Value == true)
 }
 
 // chat shows conversations in the chat window, one after the other, until the user
@@ -70,7 +71,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		return "", "", err
 	}
 	a.warn(cfg)
-	a.noteOrphans(cfg)
+	a.noteOrphans(cfg, f.thread)
 	a.tidySaved(cfg)
 	a.tidyThreads(cfg, f.thread)
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}

@@ -50,12 +50,13 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		}
 		a.warnf("  %s %s", mark, quoted(c.Name))
 	}
-	question := "What becomes of it? [a]pply to the project, [b]ranch, [p]atch, [d]iscard"
+	a.warnf("What becomes of it? Enter alone is a patch.")
+	question := "[a]pply to the project, [b]ranch, [p]atch, [d]iscard"
 	if s.Fresh && !lost {
-		question += ", or [k]eep the machine"
+		question += ", [k]eep the machine"
 	}
 	for range 5 {
-		answer, err := a.askText(ctx, question+" (p): ")
+		answer, err := a.askText(ctx, question+": ")
 		if err != nil {
 			return otherwise
 		}

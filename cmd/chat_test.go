@@ -248,3 +248,15 @@ func TestChatNeedsATerminal(t *testing.T) {
 	p.await(`--message opens the chat window, which needs a terminal; without one, use -p`)
 	p.await(`ended with 2`)
 }
+
+func TestAChatOfLinesNeedsNoMoreThanADumbTerminal(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(modeltest.Step{Text: "Hello."})
+	p := inTerminal(t, 80, 24, srv, map[string]string{"TERM": "dumb", "TALKOPS_PLAIN": "true"}, "-m", "hi")
+	p.await(`(?s)Commands run on this computer\. .*Hello\..*Ready\.`)
+	p.say("/resume")
+	p.await(`there is no other conversation of this project`)
+	p.say("/exit")
+	p.await(`ended with 0`)
+}

@@ -89,7 +89,7 @@ func (a *app) examine(ctx context.Context, cfg *config.Config, h *health) {
 		h.say(true, "sandbox %s: what it needs to sign in is set; whether the vendor takes it: talkops sandbox check %s", d.Name, d.Name)
 	}
 	kind, _ := a.env("TERM")
-	h.say(a.canChat(), "terminal %s, %d columns, colours: %v, the chat window: %v", cmp.Or(kind, "(TERM is not set)"), a.streams.ErrWidth, a.streams.Color, a.canChat())
+	h.say(a.canChat(cfg), "terminal %s, %d columns, colours: %v, the chat window: %v", cmp.Or(kind, "(TERM is not set)"), a.streams.ErrWidth, a.streams.Color, a.canChat(cfg))
 	if path, err := exec.LookPath("git"); err != nil {
 		h.say(false, "git is not on the PATH: branches and what git ignores need it")
 	} else {

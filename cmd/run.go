@@ -89,7 +89,7 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 		if f.resume == "" && c.Flags().Changed("resume") {
 			return &usageError{"--resume: the ID is empty"}
 		}
-		chat := !f.promptGiven && a.canChat()
+		chat := !f.promptGiven && a.canChat(cfg)
 		if f.resume == lastThread && chat {
 			if f.resume, err = a.chooseThread(c.Context(), cfg); err != nil {
 				return err
@@ -113,7 +113,7 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 			return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.chat(ctx, cfg, f) })
 		}
 		if f.message != "" {
-			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p"}
+			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p; in one with TERM=dumb, set ui.plain (TALKOPS_PLAIN=true)"}
 		}
 		return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.headless(ctx, cfg, f) })
 	}
@@ -143,7 +143,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	}
 	if !f.quiet {
 		a.warn(cfg)
-		a.noteOrphans(cfg)
+		a.noteOrphans(cfg, f.thread)
 		a.tidySaved(cfg)
 	}
 	if cfg.Run.Timeout > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -242,15 +243,16 @@ func alive(l session.Lease) bool {
 }
 
 // noteOrphans says how many machines earlier runs left, for how long, and what that
-// costs where it is known.
-func (a *app) noteOrphans(cfg *config.Config) {
+// costs where it is known. The machine of the conversation that goes on is none of
+// them; on may be nil.
+func (a *app) noteOrphans(cfg *config.Config, on *thread.Thread) {
 	leases, err := a.leases().List()
 	if err != nil {
 		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
 	}
 	n, usd, oldest := 0, 0.0, time.Duration(0)
 	for _, l := range leases {
-		if !l.Kept && !alive(l) {
+		if !l.Kept && !alive(l) && (on == nil || l.ID == "" || l.ID != on.Machine.ID) {
 			n++
 			usd += cost(cfg, l)
 			oldest = max(oldest, time.Since(l.Created))
@@ -259,7 +261,11 @@ func (a *app) noteOrphans(cfg *config.Config) {
 	if n == 0 {
 		return
 	}
-	text := fmt.Sprintf("%d sandboxes of earlier runs may still run, for up to %s", n, oldest.Round(time.Second))
+	noun := "sandboxes"
+	if n == 1 {
+		noun = "sandbox"
+	}
+	text := fmt.Sprintf("%d %s of earlier runs may still run, begun up to %s ago", n, noun, oldest.Round(time.Second))
 	if usd > 0 {
 		text += ", " + dollars(usd)
 	}

@@ -2,7 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/charmbracelet/x/ansi"
@@ -177,8 +180,28 @@ func (s styles) beside(h *udiff.Hunk, width int) []string {
 func (s styles) patch(text string, width int) []string {
 	var out []string
 	for _, line := range strings.Split(strings.TrimRight(headless.Clean(text), "\n"), "\n") {
+		if strings.HasPrefix(line, "index ") {
+			continue // hashes say nothing to a person
+		}
 		line = strings.ReplaceAll(line, "\t", "    ")
-		out = append(out, broken(s.change(line), width)...)
+		out = append(out, broken(s.change(named(line)), width)...)
 	}
 	return out
+}
+
+// quotedName is how git writes a name that is not plain ASCII.
+var quotedName = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// named shows the names of a patch's header line as they are read.
+func named(line string) string {
+	if !strings.HasPrefix(line, "diff --git ") && !strings.HasPrefix(line, "--- \"") && !strings.HasPrefix(line, "+++ \"") {
+		return line
+	}
+	return quotedName.ReplaceAllStringFunc(line, func(quoted string) string {
+		name, err := strconv.Unquote(quoted)
+		if err != nil || !utf8.ValidString(name) {
+			return quoted
+		}
+		return oneLine(name)
+	})
 }

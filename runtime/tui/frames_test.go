@@ -146,6 +146,10 @@ func TestDiffs(t *testing.T) {
 	if got := strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 200), "\n"); strings.Contains(got, "│") {
 		t.Errorf("a new file has an empty side beside it:\n%s", got)
 	}
+	patch := "diff --git \"a/\\346\\226\\260.txt\" \"b/\\346\\226\\260.txt\"\nindex 3e75..44f7\n--- \"a/\\346\\226\\260.txt\"\n+++ \"b/\\346\\226\\260\\033[2J.txt\"\n@@ -1 +1 @@\n-index a\n+\"\\346\"\n"
+	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 80), "\n"), "diff --git a/新.txt b/新.txt\n--- a/新.txt\n+++ b/新.txt\n@@ -1 +1 @@\n-index a\n+\"\\346\""; got != want {
+		t.Errorf("the patch is shown as\n%s\nwant\n%s", got, want)
+	}
 	frame(t, "diff-gone", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Before: []byte("x\ny\n")}, 60), "\n"), 60)
 	frame(t, "diff-note", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Note: "a directory, with all in it"}, 60), "\n"), 60)
 }

@@ -218,6 +218,9 @@ func (p *plain) slash(ctx context.Context, name, args string) {
 		if name == "resume" && args == "" {
 			list, err := p.Session.Choices(ctx, Conversations)
 			text := "Say /resume and one of these:"
+			if len(list) == 0 {
+				text = noOther
+			}
 			for _, c := range list {
 				text += "\n" + c.Value + "  " + c.label() + "  " + c.Detail
 			}

@@ -107,9 +107,12 @@ func (v *view) said(msg saidMsg) tea.Cmd {
 	return cmd
 }
 
+// noOther is said where there is no conversation to go on with.
+const noOther = "there is no other conversation of this project"
+
 // resume lets the user choose a conversation to go on with.
 func (v *view) resume() tea.Cmd {
 	p := newPicker("go on with:", nil, func(c Choice) tea.Cmd { return v.command(nil, "resume", c.Value) })
-	p.none = "there is no other conversation of this project"
+	p.none = noOther
 	return v.choose(p, Conversations)
 }
