@@ -473,6 +473,11 @@ func (s *Session) End() error {
 			s.opts.Provider.Describe().Title, s.lease.ID, s.lease.Ends(), s.lease.ID)
 		return s.opts.Leases.Put(s.lease)
 	}
+	if err == nil && s.home != nil {
+		if err := s.home.Settle(); err != nil {
+			s.problem("what came home may not outlive a loss of power: %v", err)
+		}
+	}
 	// Ending it takes a while, and may be broken off.
 	s.opts.Leases.Put(s.lease)
 	s.destroy()

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Settle writes what came home to the disk, so that it outlives a loss of power.
+func (h *Home) Settle() error {
+	return filepath.WalkDir(h.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return f.Sync()
+	})
+}
