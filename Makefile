@@ -55,9 +55,11 @@ check: fmt vet cross staticcheck short
 race:
 	CGO_ENABLED=1 $(GO) test -race -p 3 -timeout 30m ./...
 
-# The tools' rules and the stories of sandboxes on every cloud; check has them on one.
+# The tools' rules and the stories of sandboxes on every cloud, of which check has one,
+# and the contract through the wall, for which the race detector is too slow.
 conform-full:
 	$(GO) test ./cmd -run 'TestTools$$|TestClouds$$' -timeout 30m -full
+	$(GO) test ./wasm-providers/daytona ./wasm-providers/runloop ./wasm-providers/e2b ./providers/e2b -run 'ThroughTheWall$$|TestCancelWhileMuchIsWritten$$' -timeout 30m
 
 # Hundreds of sandboxes' lives, in which talkops is killed and clouds fail at any moment;
 # make test has a dozen. A failure names the seed that repeats it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+	"github.com/talkops-ai/talkops/runtime/wasm/wasmtest"
 )
 
 // A pane is talkops in a real terminal: tmux.
@@ -37,7 +38,7 @@ func inTerminal(t *testing.T, width, height int, srv *modeltest.Server, env map[
 // terminal is a terminal in which nothing runs yet.
 func terminal(t *testing.T) *pane {
 	t.Helper()
-	if raced {
+	if wasmtest.Raced {
 		t.Skip("the window is a program of its own, built without the race detector")
 	}
 	if _, err := exec.LookPath("tmux"); err != nil {

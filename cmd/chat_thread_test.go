@@ -104,7 +104,7 @@ func TestAConversationIsChosen(t *testing.T) {
 	p.say("More")
 	p.await(`Pods again`)
 	p.say("/exit")
-	p.await(`or \[k\]eep the machine`)
+	p.await(`\[k\]eep the machine`)
 	p.say("k")
 	p.await(`is kept; it ends by itself`)
 	p.await(`ended with 0`)

@@ -17,6 +17,9 @@ import (
 // is in e2b.wasm, and the emulated service at $E2B with its key. They have the
 // commands of TestProviders; boxes counts E2B's sandboxes.
 func TestModules(t *testing.T) {
+	if wasmtest.Raced {
+		t.Skip("a program with the race detector takes minutes to prepare a module of this size")
+	}
 	module, err := os.ReadFile(wasmtest.Build(t, "github.com/talkops-ai/talkops/wasm-providers/e2b"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 
 // What the provider promises under every fault, it promises as a module too.
 func TestFaultsThroughTheWall(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || wasmtest.Raced {
 		t.Skip("every fault on every request, through the wall, takes minutes")
 	}
 	// A module is granted its hosts when it is loaded: there is a place for each case.
@@ -74,6 +74,9 @@ func TestFaultsThroughTheWall(t *testing.T) {
 // A command that is cancelled while its output goes past the module has ended, with
 // its output delivered in order.
 func TestCancelWhileMuchIsWritten(t *testing.T) {
+	if wasmtest.Raced {
+		t.Skip("preparing the module takes minutes with the race detector")
+	}
 	s := e2btest.New(t)
 	p := wasmtest.Load(t, "e2b", wasmtest.Build(t, "../../wasm-providers/e2b"), s.URL())
 	sb, err := p.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})

@@ -15,7 +15,7 @@ import (
 )
 
 func TestContractThroughTheWall(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || wasmtest.Raced {
 		t.Skip("the whole contract, through the wall, takes a minute")
 	}
 	s := daytonatest.New(t)
