@@ -291,7 +291,7 @@ func (s *Session) begun(ctx context.Context, dir string) error {
 	host, _ := os.Hostname()
 	run := workspace.Run{
 		ID: s.lease.Run, Provider: s.opts.Provider.Describe().Name, Sandbox: s.Sandbox.Info().ID, Project: s.opts.Root,
-		PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Second),
+		PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if run.ID == "" {
 		run.ID = "attached-" + newRun()

@@ -362,7 +362,7 @@ func (h *Home) Tar(w io.Writer, changes []Change) error {
 		if c.Now == nil {
 			continue
 		}
-		hd := &tar.Header{Name: c.Name, Mode: int64(c.Now.Mode), ModTime: h.Run.Started, Format: tar.FormatPAX}
+		hd := &tar.Header{Name: c.Name, Mode: int64(c.Now.Mode), ModTime: h.Run.Started.Truncate(time.Second), Format: tar.FormatPAX}
 		switch c.Now.Kind {
 		case Dir:
 			hd.Typeflag, hd.Name = tar.TypeDir, c.Name+"/"
