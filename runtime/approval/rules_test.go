@@ -9,15 +9,15 @@ import (
 // What a rule allows is the program of the system, or the file, that it names; what
 // it denies is everything that is called so.
 func TestWhatARuleReaches(t *testing.T) {
-	links := map[string]string{"/work/docs/out": "/home/user/.bashrc", "/work/docs/in": "/work/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs"}
-	at := Context{Place: Place{Provider: "local", Host: true}, Dir: "/work", Workspace: "/work", Home: "/home/user", Real: func(name string) string {
+	links := map[string]string{"/src/docs/out": "/home/user/.bashrc", "/src/docs/in": "/src/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs"}
+	at := Context{Place: Place{Provider: "local", Host: true}, Dir: "/src", Workspace: "/src", Home: "/home/user", Real: func(name string) string {
 		if to, ok := links[name]; ok {
 			return to
 		}
 		return name
 	}}
 	run := func(line string) Request {
-		return Request{Tool: "execute", Place: at.Place, Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: "/work"}}
+		return Request{Tool: "execute", Place: at.Place, Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: "/src"}}
 	}
 	write := func(name string) Request {
 		return Request{Tool: "write_file", Place: at.Place, Plan: tool.Plan{Effect: tool.Writes, Path: name}}
@@ -40,10 +40,10 @@ func TestWhatARuleReaches(t *testing.T) {
 		{"rm build/*", run("rm build/x.o"), true},
 		{"rm build/*", run("rm build/../main.tf"), false},
 		{"rm *", run("rm build/../main.tf"), true},
-		{"write_file: docs/*", write("/work/docs/.envrc"), true},
-		{"write_file: docs/*", write("/work/docs/in"), true},
-		{"write_file: docs/*", write("/work/docs/out"), false},
-		{"write_file: docs/*", write("/work/docs/../.envrc"), false},
+		{"write_file: docs/*", write("/src/docs/.envrc"), true},
+		{"write_file: docs/*", write("/src/docs/in"), true},
+		{"write_file: docs/*", write("/src/docs/out"), false},
+		{"write_file: docs/*", write("/src/docs/../.envrc"), false},
 		{"write_file: /data/docs/*", write("/data/docs/x"), true},
 		{"write_file: /data/docs/*", write("/data/other"), false},
 	} {

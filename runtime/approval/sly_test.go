@@ -11,7 +11,7 @@ import (
 func TestSlyOnHost(t *testing.T) {
 	for _, line := range []string{
 		// A name of a library, a service or a package that is a path.
-		`getent passwd -s a/b`, `getent passwd root --service=a/b`, `service ../../work/evil status`, `rc-service ../x status`, `brew info evil.rb`, `brew deps x.rb`, `port info`, `emerge search htop`,
+		`getent passwd -s a/b`, `getent passwd root --service=a/b`, `service ../../shop/evil status`, `rc-service ../x status`, `brew info evil.rb`, `brew deps x.rb`, `port info`, `emerge search htop`,
 		// Options of the shell that hand on every variable, or repeat what was typed.
 		`shopt -so allexport; XDG_CONFIG_HOME=$PWD/x; git status`, `set -o "$(echo allexport)"; X=y; git status`, `bash -ac 'X=y; git status'`, `bash -ca 'X=y; git status'`, `bash -c -a 'X=y; git status'`, `bash -o allexport -c 'X=y; git status'`, `bash -kc 'git status X=y'`,
 		"bash <<'E'\nset -o history -o histexpand\ncat <<X\n;touch x\nX\necho b !!:3-5\nE", "bash -H <<'E'\nls\nE", `set -H`, `shopt -s -o history`, `shopt -s dotglob; cat *`,
@@ -20,7 +20,7 @@ func TestSlyOnHost(t *testing.T) {
 		`unzip a.zip -l '*'`, `unzip -l --l a.zip`, `unzip -l- a.zip`, `unzip a.zip -t x`,
 		// The second name is written to.
 		`xxd -seek 0 a.txt .envrc`, `xxd -r -skip 0 a.txt .envrc`, `xxd -cols 20 a.txt .envrc`, `xxd *`, `git ls-files | xargs -n2 xxd`, `uniq *`, `git ls-files | xargs -n2 uniq`,
-		`find . -exec xxd {} +`, `find . -iname '.E*' -exec cat {} +`, `find . -name 'id_r?a' -exec cat {} \;`, `LANGUAGE=../../work/x ls --help`,
+		`find . -exec xxd {} +`, `find . -iname '.E*' -exec cat {} +`, `find . -name 'id_r?a' -exec cat {} \;`, `LANGUAGE=../../shop/x ls --help`,
 		`fd . -X xxd`, `getent passwd $(echo -s) a/b`, `cp -l .git/config x`, `cp --link .github/workflows/a.yml x`, `cp --sym $PWD/.husky/pre-commit x; echo y >> x`, `cp -al .husky/. y`, `helm show all /etc/x`, `helm lint ../x`, `helm template x ../y`, `helm template a sub/../../x`,
 		// A pattern stands for a file that programs obey.
 		`sed -i s/a/b/ .gitlab-c*`, `sed -i s/a/b/ .gi?/config`, `tee .gi[t]/config < f`, `cp a.txt .hus?y/pre-commit`, `touch .envr?`, `echo x > .envr?`, `gunzip .gitlab*`, `gunzip J*.gz`, `split -a 1 -n 5 f Jenkinsfil`,
