@@ -5,12 +5,10 @@ package modal
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/modal/modaltest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -33,9 +31,6 @@ func TestCommandEndsWithoutSetsid(t *testing.T) {
 		if exit != 124 || sandbox.CodeOf(err) != sandbox.CodeTimeout || time.Since(begin) > 6*time.Second {
 			t.Errorf("got %d, %v after %v", exit, err, time.Since(begin))
 		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(out.String())))
-		if err == nil && !strings.Contains(string(stat), ") Z ") {
-			t.Errorf("%q: its child still runs: %s", script, stat)
-		}
+		emulate.Ended(t, out.String())
 	}
 }
