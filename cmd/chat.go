@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/talkops-ai/talkops/runtime/agent"
@@ -17,6 +18,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/plan"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/runtime/tui"
 )
 
 // canChat reports whether the terminal can show the chat window. One that can only
@@ -92,12 +94,21 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	}
 	defer closeModels()
 	begun := func() {}
-	setup := a.redact.Writer(noteWriter{printer})
+	printed := tui.Output{Title: box.opts.SetupName}
+	show := func(line string) { printer.Note("| %s", line) }
+	setup := a.redact.Writer(writerFunc(func(p []byte) (int, error) {
+		text := headless.Clean(string(p))
+		printed.Add(text)
+		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			show(line)
+		}
+		return len(p), nil
+	}))
 	says := &voice{p: printer}
 	if plain := cfg.Value("ui.plain").Value == true; !box.host && !plain && a.streams.ErrTTY {
 		on := newOpening(a.streams.Err, a.streams.ErrWidth, box.opts.Provider.Describe().Title)
 		defer on.Close()
-		printer.Err, says.live, box.opts.Progress, begun = on, true, on.progress, func() { on.Close(); says.live = false }
+		printer.Err, says.live, box.opts.Progress, show, begun = on, true, on.progress, on.printed, func() { on.Close(); says.live = false }
 	}
 	box.opts.Note, box.opts.Warn, box.opts.Output = says.note, says.warn, setup
 	box.tell()
@@ -122,7 +133,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		return "", "", ended(ctx, err)
 	}
 	printer.Stop()
-	c, err := a.converse(ctx, cfg, f, box, s, moved, mode, hosts, lookups, aside, open, says)
+	c, err := a.converse(ctx, cfg, f, box, s, moved, mode, hosts, lookups, aside, open, says, printed)
 	if err == nil && c.want != "" {
 		a.let(s, c, printer)
 		printer.Stop()
@@ -148,7 +159,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 
 // converse shows the window over an open session, and returns what it came to.
 func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box *box, s *session.Session, moved string, mode approval.Mode, hosts approval.Hosts,
-	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error), says *voice) (*conversation, error) {
+	lookups []tool.Tool, aside *beside, open func(string) (model.Model, model.Model, error), says *voice, printed tui.Output) (*conversation, error) {
 	info := s.Sandbox.Info()
 	c := &conversation{
 		app: a, cfg: cfg, box: s, expires: s.Expires(), title: box.opts.Provider.Describe().Title,
@@ -177,6 +188,9 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 	}
 	c.window = a.window(cfg)
 	c.window.Session, c.window.First, c.window.Commands = c, f.message, commands()
+	if printed.Lines() > 0 {
+		c.window.Outputs = []tui.Output{printed}
+	}
 	c.lookups = a.redact.Tools(aside.hooks.Tools(slices.Concat(lookups, aside.tools), c.place))
 	c.agent = &agent.Agent{
 		Model: m, Place: c.place,

@@ -14,7 +14,8 @@ import (
 
 // A opening is a terminal on which a start is shown as it happens: what is written to it
 // stays, and below it stands a line that says what is under way, how far it is and for
-// how long. It is safe for concurrent use.
+// how long, and above that line the last of what the setup script prints. It is safe for
+// concurrent use.
 type opening struct {
 	w     io.Writer
 	width int
@@ -24,7 +25,8 @@ type opening struct {
 	mu    sync.Mutex
 	at    session.Progress
 	since time.Time // of the step
-	drawn bool
+	last  []string  // lines of the setup script
+	drawn int       // lines on the screen
 	stop  chan struct{}
 	over  chan struct{}
 }
@@ -94,19 +96,47 @@ func (s *opening) Close() error {
 	return nil
 }
 
-func (s *opening) erase() {
-	if s.drawn {
-		io.WriteString(s.w, "\r\x1b[K")
-		s.drawn = false
+func (s *opening) erase() { io.WriteString(s.w, s.away()) }
+
+// away takes the lines from the screen.
+func (s *opening) away() string {
+	n := s.drawn
+	s.drawn = 0
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "\r\x1b[K"
 	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", n-1)
 }
 
 func (s *opening) draw() {
 	if s.at.Step == "" {
 		return
 	}
-	io.WriteString(s.w, "\r\x1b[K"+s.line())
-	s.drawn = true
+	text := s.away()
+	if s.at.Step == "set up" {
+		for _, l := range s.last {
+			text += ansi.Truncate("  "+l, max(s.width-1, 1), "…") + "\n"
+			s.drawn++
+		}
+	}
+	io.WriteString(s.w, text+"\r\x1b[K"+s.line())
+	s.drawn++
+}
+
+// setupShown is how many lines of a setup script are seen while it runs.
+const setupShown = 4
+
+// printed takes a line that the setup script printed. It is drawn by the clock.
+func (s *opening) printed(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = append(s.last, line)
+	if n := len(s.last); n > setupShown {
+		s.last = s.last[n-setupShown:]
+	}
 }
 
 // line is what is under way, in less than the width.

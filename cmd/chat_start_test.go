@@ -56,6 +56,31 @@ func TestAStartIsShown(t *testing.T) {
 	}
 }
 
+// TestTheEndOfASetupIsShown holds what is seen of a setup script while it runs: its last
+// lines, each within the width, in a place that is drawn over.
+func TestTheEndOfASetupIsShown(t *testing.T) {
+	var b strings.Builder
+	s := &opening{w: &b, width: 20, now: func() time.Time { return time.Unix(0, 0) }, since: time.Unix(0, 0)}
+	for i := range 6 {
+		s.printed(strings.Repeat("x", i) + " " + strings.Repeat("y", 30))
+	}
+	s.progress(session.Progress{Step: "set up"})
+	want := "  xx " + strings.Repeat("y", 13) + "…\n  xxx " + strings.Repeat("y", 12) + "…\n  xxxx " + strings.Repeat("y", 11) + "…\n  xxxxx " + strings.Repeat("y", 10) + "…\n\r\x1b[K… setting up, 0s; …"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+	b.Reset()
+	s.Write([]byte("a note\n"))
+	if got := b.String(); got != "\r\x1b[4A\x1b[Ja note\n"+want {
+		t.Errorf("a note: %q", got)
+	}
+	b.Reset()
+	s.progress(session.Progress{Step: "upload to"})
+	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[4A\x1b[J\r\x1b[K… uploading") {
+		t.Errorf("the next step: %q", got)
+	}
+}
+
 // TestChatStarts looks at a start that takes a while, at one that fails and is tried
 // again, and at a setup script that fails.
 func TestChatStarts(t *testing.T) {
@@ -80,6 +105,20 @@ func TestChatStarts(t *testing.T) {
 			if strings.Contains(p.screen(), "… creating") {
 				t.Errorf("what is over is still there:\n%s", p.screen())
 			}
+			p.say("/exit")
+			p.await(`ended with 0`)
+			p.write("long.sh", "i=0; while [ $i -lt 9 ]; do i=$((i+1)); echo \"step $i\"; done; sleep 2\n")
+			p = p.again(srv, daytona(cloud), "--sandbox", "daytona", "--sandbox-setup", "long.sh")
+			p.await(`(?s)  step 6\s+step 7\s+step 8\s+step 9\s+… setting up`)
+			if strings.Contains(p.screen(), "step 5") {
+				t.Errorf("more than the end of the setup is shown:\n%s", p.screen())
+			}
+			p.await(`DAYTONA box-\d+`)
+			if strings.Contains(p.screen(), "step 9") {
+				t.Errorf("what is over is still there:\n%s", p.screen())
+			}
+			p.say("/output 1")
+			p.await(`(?s)Output 1, 9 lines: long.sh\s+step 1\s.*step 9`)
 			p.say("/exit")
 			p.await(`ended with 0`)
 			p = p.again(srv, daytona(cloud), "--sandbox", "daytona", "--sandbox-setup", "setup.sh")

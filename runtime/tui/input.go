@@ -107,6 +107,8 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 			v.search()
 		}
 		return v, nil
+	case "ctrl+o":
+		return v, v.expand()
 	case "ctrl+x":
 		v.chord = true
 		return v, nil

@@ -210,6 +210,9 @@ func (p *plain) slash(ctx context.Context, name, args string) {
 		}
 		p.line("%s", p.place())
 		return
+	case "output":
+		p.line("All that commands print is said as it comes.")
+		return
 	case "cost":
 		p.line("$%.4f so far", p.Session.Status().CostUSD)
 		return

@@ -16,6 +16,7 @@ var own = []Command{
 	{"help", "show this"},
 	{"mode", "say or change who decides: /mode plan, manual, smart or yolo"},
 	{"cost", "what this conversation has cost"},
+	{"output", "what commands printed: the list, or /output NUMBER all of one"},
 	{"exit", "leave; what happens with the work is said"},
 }
 
@@ -39,7 +40,7 @@ func (v *view) slash(line string) tea.Cmd {
 		}
 		b.WriteString("!command   run a command where the tools work, and let the model see it\n" +
 			"Enter sends; Alt+Enter, Ctrl+J or a \\ at the end makes a new line; Up and Down go through what was sent.\n" +
-			"Ctrl+R searches what was sent; Ctrl+G opens your editor; @ chooses a file from where the tools work.\n" +
+			"Ctrl+O shows all that a command printed; Ctrl+R searches what was sent; Ctrl+G opens your editor; @ chooses a file from where the tools work.\n" +
 			"Esc interrupts; Shift+Tab changes the mode; Ctrl+C twice leaves. Typed while work goes on, a message waits its turn; Up takes it back.")
 		return say(b.String())
 	case "exit", "quit", "q":
@@ -54,6 +55,8 @@ func (v *view) slash(line string) tea.Cmd {
 		}
 		v.session.SetMode(m)
 		return say("mode " + args)
+	case "output":
+		return tea.Batch(echo, v.output(args))
 	case "cost":
 		s := v.session.Status()
 		if s.CostUSD == 0 && !s.Model.Price.Known() {

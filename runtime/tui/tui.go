@@ -95,6 +95,7 @@ type Window struct {
 	Commands []Command // of the session's
 	First    string    // a first message; may be empty
 	Past     []Said    // what was said before; the last of it is shown
+	Outputs  []Output  // what was printed before
 	Theme    string    // one of the themes; "" is ThemeAuto
 	Plain    bool      // lines only: nothing is drawn again, as a screen reader wants it
 	Notify   string    // how a window that nobody looks at calls: one of the notices; "" is NotifyOff

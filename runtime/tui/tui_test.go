@@ -394,7 +394,7 @@ func TestHowACallEndedIsSeenInANarrowWindow(t *testing.T) {
 }
 
 func TestOutputOfOnesOwnCommandIsShown(t *testing.T) {
-	for most, line := range map[int]string{tailLines: "list", ownLines: "!list"} {
+	for most, line := range map[int]string{tailLines: "list", wideLines: "!list"} {
 		d := &desk{}
 		b := open(t, d)
 		output := func(_ context.Context, emit func(agent.Event)) error {
@@ -412,6 +412,70 @@ func TestOutputOfOnesOwnCommandIsShown(t *testing.T) {
 		if got := b.all(); strings.Count(got, "  file ") != most || !strings.Contains(got, fmt.Sprintf("… %d lines above", 150-most)) {
 			t.Errorf("%s: want %d lines:\n%s", line, most, got)
 		}
+	}
+}
+
+// What a command printed is shown whole when the user wants it, also while it runs.
+func TestOutputIsExpanded(t *testing.T) {
+	setup := Output{Title: "setup.sh"}
+	setup.Add("installed\n")
+	b := openWindow(t, &Window{Session: &desk{}, Theme: ThemeNone, Outputs: []Output{setup}})
+	b.press("ctrl+o")
+	b.until("what was printed at the start is shown", func() bool { return strings.Contains(b.all(), "Output 1, 1 line: setup.sh\ninstalled") })
+	b.press("ctrl+o")
+	b.until("once", func() bool { return strings.Contains(b.all(), "All of the last output is above") })
+
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: "list"}})
+	for i := range 30 {
+		b.update(eventMsg{agent.CallOutput{ID: "a", Data: fmt.Sprintf("file %d\n", i+1)}})
+	}
+	folded := b.view()
+	b.press("ctrl+o")
+	wide := b.view()
+	if strings.Contains(folded, "file 24\n") || !strings.Contains(folded, "24 lines above; Ctrl+O shows more") {
+		t.Errorf("folded:\n%s", folded)
+	}
+	if !strings.Contains(wide, "file 24\n") || !strings.Contains(wide, "22 lines above; Ctrl+O shows less") {
+		t.Errorf("expanded:\n%s", wide)
+	}
+	b.press("ctrl+o")
+	if got := b.view(); got != folded && !strings.Contains(got, "Ctrl+O shows more") {
+		t.Errorf("folded again:\n%s", got)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.until("the end is shown", func() bool { return strings.Contains(b.all(), "24 lines above; Ctrl+O or /output 2 shows all") })
+	if strings.Contains(b.all(), "file 1\n") {
+		t.Errorf("all of it is shown at once:\n%s", b.all())
+	}
+	b.press("ctrl+o")
+	b.until("all is shown", func() bool { return strings.Contains(b.all(), "Output 2, 30 lines: list\nfile 1\nfile 2\n") })
+	b.typed("/output")
+	b.press("enter")
+	b.until("they are listed", func() bool {
+		return regexp.MustCompile(`(?m)^  1  setup.sh 1 line$\n^  2  list 30 lines$`).MatchString(b.all())
+	})
+	b.typed("/output 9")
+	b.press("enter")
+	b.until("a wrong number is told", func() bool { return strings.Contains(b.all(), `there is no output "9"; there are 1 to 2`) })
+}
+
+// Of much output the end is kept, and how much is not.
+func TestMuchOutputIsKeptInPart(t *testing.T) {
+	var o Output
+	for i := range 100_000 {
+		o.Add(fmt.Sprintf("line %d\n", i))
+	}
+	if o.Lines() != 100_000 || len(o.text) > 2*outputMost || !strings.HasSuffix(string(o.text), "line 99999\n") || !strings.HasPrefix(string(o.text), "line ") {
+		t.Errorf("%d lines, %d bytes, %.20q", o.Lines(), len(o.text), o.text)
+	}
+	b := openWindow(t, &Window{Session: &desk{}, Theme: ThemeNone, Outputs: []Output{o}})
+	b.press("ctrl+o")
+	b.until("it is said", func() bool { return regexp.MustCompile(`\(the first \d+ are not kept\)`).MatchString(b.all()) })
+	for range outputsMost + 3 {
+		b.v.keep(Output{Title: "x"})
+	}
+	if len(b.v.outputs) != outputsMost || b.v.keep(Output{Title: "y"}) != outputsMost+5 {
+		t.Errorf("%d outputs, %d forgotten", len(b.v.outputs), b.v.forgotten)
 	}
 }
 

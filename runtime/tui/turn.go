@@ -18,8 +18,8 @@ import (
 // A card is a tool call that runs.
 type card struct {
 	agent.CallStarted
-	tail  []string
-	most  int // lines of tail
+	tail  []string // its last lines
+	all   Output
 	lines int
 	rest  string
 	began time.Time
@@ -147,10 +147,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.Step, agent.Answered:
 		return v.flush()
 	case agent.CallStarted:
-		v.card = &card{CallStarted: e, most: tailLines, began: time.Now()}
-		if v.own {
-			v.card.most = ownLines
-		}
+		v.card, v.wide = &card{CallStarted: e, began: time.Now()}, v.own
 		return v.flush()
 	case agent.CallOutput:
 		if v.card != nil && v.card.ID == e.ID {
@@ -197,14 +194,15 @@ func (v *view) flush() tea.Cmd {
 
 // add takes a piece of output.
 func (c *card) add(data string) {
+	c.all.Add(data)
 	lines := strings.Split(c.rest+data, "\n")
 	c.rest = lines[len(lines)-1]
 	for _, l := range lines[:len(lines)-1] {
 		c.lines++
 		c.tail = append(c.tail, l)
 	}
-	if n := len(c.tail); n > c.most {
-		c.tail = slices.Clone(c.tail[n-c.most:])
+	if n := len(c.tail); n > wideLines {
+		c.tail = slices.Clone(c.tail[n-wideLines:])
 	}
 }
 
@@ -231,8 +229,17 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 		if c.rest != "" {
 			tail = append(slices.Clone(tail), c.rest)
 		}
-		if hidden := c.lines - len(c.tail); hidden > 0 {
-			out = append(out, v.styles.dim.Render(fmt.Sprintf("  … %d lines above", hidden)))
+		above := c.lines - len(c.tail)
+		if n := len(tail) - v.tailShown(); n > 0 {
+			tail, above = tail[n:], above+n
+		}
+		if len(c.all.text) > 0 {
+			c.all.Title = oneLine(cmp.Or(c.Command, c.Tool))
+			number := v.keep(c.all)
+			if above > 0 {
+				out = append(out, v.styles.dim.Render(v.fit("  … "+counted(above)+" above;", fmt.Sprintf("Ctrl+O or /output %d shows all", number))))
+			}
+			v.unseen = above > 0
 		}
 		for _, l := range tail {
 			out = append(out, v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")))

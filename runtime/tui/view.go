@@ -43,6 +43,12 @@ type view struct {
 	drawn    drawn
 	thinking bool
 	card     *card
+	wide     bool // the card shows more than its last lines
+
+	outputs   []Output
+	forgotten int  // outputs before them
+	unseen    bool // the last is not seen in full
+
 	queue    []line // typed ahead
 	ask      *askMsg
 	refusing bool      // the input is the reason of a refusal
@@ -87,8 +93,8 @@ type drawn struct {
 }
 
 const (
-	tailLines = 6
-	ownLines  = 100 // of a command of the user's own, once it has ended
+	tailLines = 6   // of a card
+	wideLines = 100 // of one that is expanded, or is a command of the user's own
 	inputMost = 8
 	inputRows = 10_000 // of the input's content
 )
@@ -106,7 +112,7 @@ func newView(ctx context.Context, w *Window) *view {
 	in.Focus()
 	v := &view{
 		ctx: ctx, session: w.Session, window: w, input: in, width: 80, height: 24, away: true,
-		history: slices.Clone(w.History), at: len(w.History), wg: &sync.WaitGroup{},
+		outputs: slices.Clone(w.Outputs), unseen: len(w.Outputs) > 0, history: slices.Clone(w.History), at: len(w.History), wg: &sync.WaitGroup{},
 	}
 	v.dress(w.theme())
 	return v
@@ -343,7 +349,18 @@ func (v *view) content() string {
 	}
 	if c := v.card; c != nil && v.ask == nil {
 		b.WriteString(v.fit("⏵ "+v.call(c), v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
-		for _, l := range c.tail[max(len(c.tail)-tailLines, 0):] {
+		shown := tailLines
+		if v.wide && !v.own {
+			shown = max(v.height-inputMost-4, tailLines)
+		}
+		if above := c.lines - shown; above > 0 && !v.own {
+			word := "Ctrl+O shows more"
+			if v.wide {
+				word = "Ctrl+O shows less"
+			}
+			b.WriteString(v.styles.dim.Render(v.fit("  … "+counted(above)+" above;", word)) + "\n")
+		}
+		for _, l := range c.tail[max(len(c.tail)-shown, 0):] {
 			b.WriteString(v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")) + "\n")
 		}
 	} else if v.working && v.text == "" && v.ask == nil {
