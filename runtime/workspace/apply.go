@@ -360,8 +360,10 @@ func (a *applier) putFile(c Change) error {
 		return err
 	}
 	defer a.root.Remove(tmp)
-	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	sum, holes := sha256.New(), &holed{f: to}
+	if _, err = io.Copy(io.MultiWriter(holes, sum), from); err == nil {
+		err = holes.end()
+	}
 	if err == nil && a.mixed[c.Name] == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) != c.Now.Sum {
 		err = errDamaged
 	}

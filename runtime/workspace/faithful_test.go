@@ -38,14 +38,24 @@ func TestAnUploadIsFaithful(t *testing.T) {
 			for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "readonly": 0o444, "plain": 0o640, "d": 0o711, "void": 0o700, "d/f": 0o600} {
 				os.Chmod(filepath.Join(root, name), mode)
 			}
-			sparse, err := os.Create(filepath.Join(root, "sparse"))
-			if err != nil {
-				t.Fatal(err)
+			holes := map[string]int64{"sparse": 0, "d/sparse tail\n": 7 << 20, "all hole": 8 << 20, strings.Repeat("s", 200): 0}
+			for name, size := range holes {
+				f, err := os.Create(filepath.Join(root, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name != "all hole" {
+					f.WriteAt([]byte("middle"), 5<<20+100)
+				}
+				if size > 0 {
+					f.Truncate(size)
+				} else {
+					f.WriteAt([]byte("end"), 9<<20)
+				}
+				f.Close()
 			}
-			sparse.WriteAt([]byte("end"), 9<<20)
-			sparse.Close()
 			old := time.Date(1999, 12, 31, 23, 59, 59, 123456789, time.UTC)
-			for _, name := range []string{"plain", "run.sh", "d/f", "void/deep", "d"} {
+			for _, name := range []string{"plain", "run.sh", "d/f", "void/deep", "d", "sparse"} {
 				os.Chtimes(filepath.Join(root, name), old, old)
 			}
 			box := filepath.Join(t.TempDir(), "box")
@@ -63,6 +73,14 @@ func TestAnUploadIsFaithful(t *testing.T) {
 				if got := info.ModTime(); item.Link == "" && (userland == "GNU" || userland == "BusyBox" && !item.Mode.IsDir()) && got.Unix() != item.Time.Unix() {
 					t.Errorf("%q was written at %v, want %v", item.Name, got, item.Time)
 				}
+				if _, is := holes[item.Name]; is && userland == "GNU" && stored(info) > 64<<10 {
+					t.Errorf("%q takes %d bytes of the disk, %d here", item.Name, stored(info), item.Stored)
+				}
+			}
+			var report strings.Builder
+			p.Report(&report)
+			if told := strings.Contains(report.String(), "arrived without holes"); told != (userland != "GNU") {
+				t.Errorf("the report is %q", report.String())
 			}
 		})
 	}
@@ -102,7 +120,7 @@ func TestTheSumOfAFileThatShrinksIsThatOfWhatIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	pr, pw := io.Pipe()
-	go func() { pw.CloseWithError(p.write(pw, nil, nil)) }()
+	go func() { pw.CloseWithError(p.write(pw, true, nil, nil)) }()
 	tr := tar.NewReader(pr)
 	if _, err := tr.Next(); err != nil {
 		t.Fatal(err)
@@ -115,5 +133,16 @@ func TestTheSumOfAFileThatShrinksIsThatOfWhatIsSent(t *testing.T) {
 	io.Copy(io.Discard, pr)
 	if got, want := p.sent["f"].Sum, sumOf(data); got != want {
 		t.Errorf("noted %s, sent %s", got, want)
+	}
+}
+
+// What is too large is told with its size, and how much of it there is.
+func TestALargeFileIsNamedWithItsSizes(t *testing.T) {
+	root := lay(t, map[string]string{"a": "x"})
+	sh(t, root, "truncate -s 10G disk.img; head -c 11534336 /dev/zero > full")
+	var report strings.Builder
+	planHere(t, root).Report(&report)
+	if got, want := report.String(), "too large: disk.img (10.0 GiB, of which 0 B on the disk), full (11.0 MiB)\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 }

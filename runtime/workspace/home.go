@@ -496,10 +496,13 @@ func (h *Home) add(r io.Reader, most int64) (Entry, error) {
 		return Entry{}, err
 	}
 	defer os.Remove(f.Name())
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(r, most+1))
+	sum, to := sha256.New(), &holed{f: f}
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, most+1))
 	if err == nil && n > most {
 		err = errTooMuch
+	}
+	if err == nil {
+		err = to.end()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return Entry{}, err

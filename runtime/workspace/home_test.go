@@ -425,3 +425,23 @@ func TestWorkComesHomeFromEveryUserland(t *testing.T) {
 		})
 	}
 }
+
+// Holes are no data on the way home either.
+func TestAFileWithHolesComesHomeWithThem(t *testing.T) {
+	root, box, sb, h := sent(t, map[string]string{"a": "x"})
+	sh(t, box, `truncate -s 20M image; printf middle | dd of=image bs=1 seek=7000001 conv=notrunc 2>/dev/null; truncate -s 3000001 odd; printf x >> odd`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || len(out.Made) != 2 {
+		t.Fatal(out, err)
+	}
+	sameTrees(t, root, box)
+	for _, name := range []string{"image", "odd"} {
+		for _, file := range []string{filepath.Join(root, name), h.content(h.change(name).Now.Sum)} {
+			if info, err := os.Stat(file); err != nil || stored(info) > 64<<10 {
+				t.Errorf("%s takes %d bytes of the disk: %v", file, stored(info), err)
+			}
+		}
+	}
+}

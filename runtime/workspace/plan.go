@@ -32,11 +32,12 @@ type Rules struct {
 
 // An Item is one thing that goes up.
 type Item struct {
-	Name string // relative slash path
-	Mode fs.FileMode
-	Size int64
-	Link string // target of a symlink
-	Time time.Time
+	Name   string // relative slash path
+	Mode   fs.FileMode
+	Size   int64
+	Stored int64  // bytes of disk that a file takes; -1 if that is not known
+	Link   string // target of a symlink
+	Time   time.Time
 }
 
 // A Plan is what would go up, and what would not and why. Making one changes
@@ -50,7 +51,10 @@ type Plan struct {
 	Alike   [][]string          // names that are one on computers which do not tell upper case from lower, or é from é
 
 	sent  Tree            // what stands in the sandbox of it
-	there map[string]bool // what of that stood there before
+	there map[string]bool // what of that stood there before; nil if nobody looked
+
+	filled []string          // files whose holes were sent as zeros
+	large  map[string]string // the sizes of those that are too large
 }
 
 // A Reason says why something stays at home.
@@ -196,9 +200,16 @@ func (p *planner) walk(ctx context.Context, dir string) error {
 			continue
 		case info.Size() > p.rules.MaxFileBytes:
 			p.skip(TooLarge, name)
+			if p.large == nil {
+				p.large = map[string]string{}
+			}
+			p.large[name] = Size(info.Size())
+			if n := stored(info); n >= 0 && info.Size()-n >= leastHole {
+				p.large[name] += ", of which " + Size(n) + " on the disk"
+			}
 			continue
 		default:
-			item.Size = info.Size()
+			item.Size, item.Stored = info.Size(), stored(info)
 			if mayTellSecrets(name) && p.holdsSecret(name) && !match(p.allow, name, false) {
 				p.skip(Secret, name)
 				continue
@@ -416,7 +427,7 @@ func (p *Plan) Report(w io.Writer) {
 	var parts []string
 	for _, why := range []Reason{SkipList, Excluded, GitIgnored, TooLarge, Secret, Outside, Special, Unreadable} {
 		if n := len(p.Skipped[why]); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s", why, sample(p.Skipped[why])))
+			parts = append(parts, fmt.Sprintf("%s: %s", why, sample(p.Skipped[why], p.large)))
 		}
 	}
 	if len(parts) > 0 {
@@ -428,15 +439,18 @@ func (p *Plan) Report(w io.Writer) {
 			fmt.Fprintf(w, "note: and %d more such names\n", len(p.Alike)-i)
 			break
 		}
-		fmt.Fprintf(w, "note: %s are sent as they are, but are one name where case or the form of accents does not count\n", sample(names))
+		fmt.Fprintf(w, "note: %s are sent as they are, but are one name where case or the form of accents does not count\n", sample(names, nil))
+	}
+	if len(p.filled) > 0 {
+		fmt.Fprintf(w, "note: %s arrived without holes, as large as it reads: the sandbox's tar makes none\n", sample(p.filled, nil))
 	}
 	for _, d := range p.Tracked {
 		fmt.Fprintf(w, "note: %s is in git but was not sent; to send it: [sync] include = [%q]\n", d, d)
 	}
 }
 
-// sample lists a few names, quoted where they are odd.
-func sample(names []string) string {
+// sample lists a few names, quoted where they are odd, with what is known of them.
+func sample(names []string, known map[string]string) string {
 	var shown []string
 	for i, n := range names {
 		if i == 4 {
@@ -445,6 +459,9 @@ func sample(names []string) string {
 		}
 		if q := fmt.Sprintf("%q", n); q != `"`+n+`"` {
 			n = q
+		}
+		if more := known[names[i]]; more != "" {
+			n += " (" + more + ")"
 		}
 		shown = append(shown, n)
 	}

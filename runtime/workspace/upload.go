@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -24,12 +25,19 @@ type Progress func(files int, bytes int64)
 // Upload sends the plan's items below dir of sb as one archive. What already
 // stands in the sandbox under a name of the plan is left alone if keep says so.
 func (p *Plan) Upload(ctx context.Context, sb sandbox.Sandbox, dir string, keep func(name string) bool, progress Progress) error {
+	holes := slices.ContainsFunc(p.Items, func(item Item) bool { return item.sparse() && (keep == nil || !keep(item.Name)) })
+	if holes {
+		var err error
+		if holes, err = takesHoles(ctx, sb); err != nil {
+			return fmt.Errorf("prepare to send: %w", err)
+		}
+	}
 	pr, pw := io.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		large := bufio.NewWriterSize(pw, 256<<10)
-		err := p.write(large, keep, progress)
+		err := p.write(large, holes, keep, progress)
 		if err == nil {
 			err = large.Flush()
 		}
@@ -42,8 +50,9 @@ func (p *Plan) Upload(ctx context.Context, sb sandbox.Sandbox, dir string, keep 
 }
 
 // write makes the archive. It reads only through the project's own root, so that
-// a link put in place meanwhile cannot lead out of it.
-func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) error {
+// a link put in place meanwhile cannot lead out of it. With holes, those of files
+// are in the archive as such.
+func (p *Plan) write(w io.Writer, holes bool, keep func(string) bool, progress Progress) error {
 	root, err := os.OpenRoot(p.Root)
 	if err != nil {
 		return err
@@ -77,7 +86,7 @@ func (p *Plan) write(w io.Writer, keep func(string) bool, progress Progress) err
 			}
 		default:
 			sum := sha256.New()
-			err := writeFile(tw, &in, h, item, sum)
+			err := p.writeFile(tw, w, &in, h, item, holes, sum)
 			if err != nil && h.Typeflag == tar.TypeReg { // some of it may have left
 				p.sent[item.Name] = Entry{Kind: File, Mode: item.Mode.Perm(), Size: h.Size}
 			}
@@ -133,7 +142,7 @@ func (in *reading) close() {
 	in.dir, in.name = nil, ""
 }
 
-func writeFile(tw *tar.Writer, in *reading, h *tar.Header, item Item, sum io.Writer) error {
+func (p *Plan) writeFile(tw *tar.Writer, w io.Writer, in *reading, h *tar.Header, item Item, holes bool, sum io.Writer) error {
 	f, err := in.open(item.Name)
 	if err != nil {
 		return err
@@ -147,15 +156,22 @@ func writeFile(tw *tar.Writer, in *reading, h *tar.Header, item Item, sum io.Wri
 		return fs.ErrNotExist
 	}
 	h.Typeflag, h.Size, h.ModTime = tar.TypeReg, info.Size(), info.ModTime()
+	if item.sparse() {
+		if data := extents(f, h.Size); holes && data != nil {
+			return writeSparse(tw, w, h, f, data, in.buf, sum)
+		}
+		p.filled = append(p.filled, item.Name)
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
 	both := io.MultiWriter(tw, sum)
 	n, err := io.CopyBuffer(both, io.LimitReader(f, h.Size), in.buf)
-	for zeros := make([]byte, 4096); err == nil && n < h.Size; { // it became shorter meanwhile
-		var w int
-		w, err = both.Write(zeros[:min(int64(len(zeros)), h.Size-n)])
-		n += int64(w)
+	if err == nil { // it became shorter meanwhile
+		_, err = io.CopyBuffer(both, io.LimitReader(zeros{}, h.Size-n), in.buf)
 	}
 	return err
 }

@@ -230,7 +230,7 @@ func TestWhatIsNoFileAnyMoreIsSkipped(t *testing.T) {
 	if out, err := exec.Command("mkfifo", filepath.Join(root, "a")).CombinedOutput(); err != nil {
 		t.Skipf("%s: %v", out, err)
 	}
-	if err := p.write(io.Discard, nil, nil); err != nil || !slices.Equal(p.Skipped[Unreadable], []string{"a"}) {
+	if err := p.write(io.Discard, true, nil, nil); err != nil || !slices.Equal(p.Skipped[Unreadable], []string{"a"}) {
 		t.Errorf("skipped %q, %v", p.Skipped[Unreadable], err)
 	}
 }
