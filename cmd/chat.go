@@ -204,7 +204,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Instructions: a.instructions(cfg),
 		}),
-		MaxTurns: turns, MaxCostUSD: cfg.Run.MaxCostUSD,
+		MaxTurns: turns, MaxCostUSD: cfg.Run.MaxCostUSD, Machine: s.CostUSD,
 	}
 	c.kept, err = a.remembering(cfg, c.agent, f.thread, moved, false, func(format string, args ...any) { c.window.Note(fmt.Sprintf(format, args...)) })
 	if err != nil {

@@ -72,7 +72,8 @@ func (c *conversation) SetMode(m approval.Mode) {
 func (c *conversation) Status() tui.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return tui.Status{Place: c.place, Title: c.title, Expires: c.expires, Model: c.agent.Model.Info(), Usage: c.usage, CostUSD: c.cost}
+	machine := c.box.CostUSD()
+	return tui.Status{Place: c.place, Title: c.title, Expires: c.expires, Model: c.agent.Model.Info(), Usage: c.usage, CostUSD: c.cost + machine, MachineUSD: machine}
 }
 
 // Prompt implements tui.Session.

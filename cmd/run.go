@@ -220,9 +220,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		if err != nil {
 			return rubric.Outcome{}, err
 		}
-		if cfg.Run.MaxCostUSD > 0 && !m.Info().Price.Known() {
-			printer.Warn("the price of %s:%s is not known, so --max-cost-usd cannot stop this run", m.Info().Provider, m.Info().Name)
-		}
+		a.warnBudget(cfg, box, s, m.Info(), printer)
 		ag = &agent.Agent{
 			Model: m, Place: place, Emit: watching(s, printer.Event),
 			Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
@@ -235,7 +233,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
 				Instructions: a.instructions(cfg),
 			}),
-			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD,
+			MaxTurns: cfg.Run.MaxTurns, MaxCostUSD: cfg.Run.MaxCostUSD, Machine: s.CostUSD,
 		}
 		kept, err := a.remembering(cfg, ag, f.thread, moved, true, printer.Warn)
 		if err != nil {
@@ -277,6 +275,8 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		result.Errors = append(result.Errors, problem.Error())
 	}
 	done := headless.NewResult(outcome.Outcome)
+	result.Sandbox.CostUSD = s.CostUSD()
+	done.CostUSD += result.Sandbox.CostUSD
 	done.Sandbox, done.Work, done.Thread, done.Errors = result.Sandbox, work, result.Thread, result.Errors
 	if outcome.Gradings > 0 {
 		done.Rubric = &outcome.Report
@@ -554,6 +554,7 @@ type box struct {
 	host    bool
 	notices []string // about settings that do not count here
 	secrets []string // that sign in to the provider
+	priced  bool     // it is known what the machine costs
 }
 
 // tell says what the settings have to be told about, once there is somebody to
@@ -614,8 +615,11 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 			b.notices = append(b.notices, half)
 		}
 	}
+	usd, known := price(cfg, p, spec)
+	b.priced = known || b.host
 	b.opts = session.Options{
-		Provider: p, Spec: spec, Leases: a.leases(), WorkDir: a.savedDir(),
+		USDPerHour: usd,
+		Provider:   p, Spec: spec, Leases: a.leases(), WorkDir: a.savedDir(),
 		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep,
 		CreateTimeout: cfg.Sandbox.CreateTimeout, SetupTimeout: cfg.Sandbox.SetupTimeout,
 	}

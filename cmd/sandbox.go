@@ -138,7 +138,7 @@ other computers.`,
 				cfg, cfgErr := a.load(nil, config.Untrusted)
 				for _, l := range leases {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
-						l.Ends(), dollars(cost(cfg, l)), state(l), headless.Clean(l.Project))
+						l.Ends(), spent(cfg, l), state(l), headless.Clean(l.Project))
 				}
 				w.Flush()
 				if cfgErr != nil {
@@ -185,32 +185,12 @@ func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.L
 				}) {
 					continue
 				}
-				found = append(found, session.Lease{Provider: d.Name, ID: m.ID, Name: m.Name, Created: m.Created, Expires: m.Expires, Project: "not on record here"})
+				found = append(found, session.Lease{Provider: d.Name, ID: m.ID, Name: m.Name, Created: m.Created, Expires: m.Expires, Project: "not on record here", Price: sandbox.Price(p, sandbox.Spec{Settings: settings})})
 			}
 		})
 	}
 	wg.Wait()
 	return found, errors.Join(errs...)
-}
-
-// cost estimates what a machine has cost until now, by what the user says its provider
-// asks; 0 if that is not known. Cfg may be nil.
-func cost(cfg *config.Config, l session.Lease) (usd float64) {
-	if cfg == nil || l.Created.IsZero() {
-		return 0
-	}
-	until := time.Now()
-	if !l.Expires.IsZero() && l.Expires.Before(until) {
-		until = l.Expires
-	}
-	return max(until.Sub(l.Created), 0).Hours() * cfg.Providers[l.Provider].USDPerHour
-}
-
-func dollars(usd float64) string {
-	if usd == 0 {
-		return "unknown"
-	}
-	return fmt.Sprintf("about $%.2f", usd)
 }
 
 func orName(l session.Lease) string {
@@ -254,7 +234,8 @@ func (a *app) noteOrphans(cfg *config.Config, on *thread.Thread) {
 	for _, l := range leases {
 		if !l.Kept && !alive(l) && (on == nil || l.ID == "" || l.ID != on.Machine.ID) {
 			n++
-			usd += cost(cfg, l)
+			cost, _ := cost(cfg, l)
+			usd += cost
 			oldest = max(oldest, time.Since(l.Created))
 		}
 	}

@@ -34,6 +34,7 @@ var (
 	_ sandbox.Sandbox       = (*box)(nil)
 	_ sandbox.Killer        = (*box)(nil)
 	_ sandbox.Unpacker      = (*box)(nil)
+	_ sandbox.Pricer        = Provider{}
 )
 
 // Describe says what the provider is and needs. What its settings leave open is

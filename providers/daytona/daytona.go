@@ -33,6 +33,7 @@ var (
 
 	_ sandbox.Snapshotter     = (*box)(nil)
 	_ sandbox.SnapshotRemover = Provider{}
+	_ sandbox.Pricer          = Provider{}
 )
 
 // Describe says what the provider is and needs.

@@ -42,6 +42,7 @@ var (
 	_ sandbox.SnapshotRemover = Provider{}
 
 	_ sandbox.Authenticator = Provider{}
+	_ sandbox.Pricer        = Provider{}
 )
 
 // Describe says what the provider is and needs.

@@ -30,6 +30,7 @@ var (
 
 	_ sandbox.Snapshotter     = (*box)(nil)
 	_ sandbox.SnapshotRemover = Provider{}
+	_ sandbox.Pricer          = Provider{}
 )
 
 // Describe says what the provider is and needs. Runloop enforces a lifetime or

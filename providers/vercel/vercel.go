@@ -38,6 +38,7 @@ var (
 	_ sandbox.Snapshotter     = (*box)(nil)
 	_ sandbox.SnapshotRemover = Provider{}
 	_ sandbox.Unpacker        = (*box)(nil)
+	_ sandbox.Pricer          = Provider{}
 )
 
 // Describe says what the provider is and needs.

@@ -38,6 +38,7 @@ type Agent struct {
 	System     string            // see the function System
 	MaxTurns   int               // answers of the model in one Run; 0 is no limit
 	MaxCostUSD float64           // of all Runs; 0 is no limit; models without a price cost nothing
+	Machine    func() float64    // what the machine has cost until now, which counts towards MaxCostUSD; may be nil
 	Emit       func(Event)       // may be nil
 
 	// Keep is told of each message as it joins History, of the cost of each step, and
@@ -284,8 +285,12 @@ func (r *run) answer(ctx context.Context) (model.Answer, error) {
 
 // Afford returns ErrBudget if there is no money left.
 func (a *Agent) Afford() error {
-	if a.MaxCostUSD > 0 && a.spent >= a.MaxCostUSD {
-		return fmt.Errorf("%w: $%.2f of $%.2f", ErrBudget, a.spent, a.MaxCostUSD)
+	spent := a.spent
+	if a.Machine != nil {
+		spent += a.Machine()
+	}
+	if a.MaxCostUSD > 0 && spent >= a.MaxCostUSD {
+		return fmt.Errorf("%w: $%.2f of $%.2f", ErrBudget, spent, a.MaxCostUSD)
 	}
 	return nil
 }

@@ -216,9 +216,9 @@ type Provider struct {
 	Env        []string    // variables it may be given
 	MemoryMB   int         // 0: the default
 	Limits     Limits
-	USDPerHour float64 // what one of its sandboxes costs; 0: not known
-	Project    bool    // Backend comes from the project's file
-	Where      string  // where Backend stands
+	USDPerHour *float64 // what one of its sandboxes costs the user; nil: they did not say
+	Project    bool     // Backend comes from the project's file
+	Where      string   // where Backend stands
 }
 
 // Limits bound a module; 0 is the default.

@@ -39,17 +39,17 @@ func (c *Config) grants(p *Provider, f *file, own bool, at string, t map[string]
 			}
 			p.MemoryMB = int(n)
 		case "usd_per_hour":
+			usd := -1.0
 			switch n := v.(type) {
 			case float64:
-				p.USDPerHour = n
+				usd = n
 			case int64:
-				p.USDPerHour = float64(n)
-			default:
-				p.USDPerHour = -1
+				usd = float64(n)
 			}
-			if p.USDPerHour < 0 || p.USDPerHour > 1000 {
+			if !(usd >= 0 && usd <= 1000) {
 				return errorf("%s: %s.usd_per_hour must be a number from 0 to 1000", where, at)
 			}
+			p.USDPerHour = &usd
 		case "limits":
 			if err := p.Limits.read(f, at+".limits", v); err != nil {
 				return err

@@ -151,7 +151,7 @@ func TableKeys() []Key {
 		{Name: "sandbox.providers.<name>.limits.compile_s", Paths: []string{"sandboxes.providers.<name>.limits.compile_s"}, Kind: Int, Min: 1, Max: 60, Scope: ScopeUser, Help: "seconds to prepare that module in; 60 if not set"},
 		{Name: "sandbox.providers.<name>.limits.log_kb", Paths: []string{"sandboxes.providers.<name>.limits.log_kb"}, Kind: Int, Min: 1, Max: 1024, Scope: ScopeUser, Help: "log lines of one operation of that module; 64 if not set"},
 		{Name: "sandbox.providers.<name>.limits.http_inline_kb", Paths: []string{"sandboxes.providers.<name>.limits.http_inline_kb"}, Kind: Int, Min: 1, Max: 512, Scope: ScopeUser, Help: "largest answer that module may read as text; 512 if not set"},
-		{Name: "sandbox.providers.<name>.usd_per_hour", Paths: []string{"sandboxes.providers.<name>.usd_per_hour"}, Kind: Number, Min: 0, Max: 1000, Scope: ScopeUser, Help: "what one of that provider's sandboxes costs you an hour, for estimates"},
+		{Name: "sandbox.providers.<name>.usd_per_hour", Paths: []string{"sandboxes.providers.<name>.usd_per_hour"}, Kind: Number, Min: 0, Max: 1000, Scope: ScopeUser, Help: "what one of that provider's sandboxes costs you an hour, for estimates; for built-in ones, instead of the list price"},
 		{Name: "hooks.<name>.event", Paths: []string{"hooks.<name>.event"}, Enum: []string{"session_start", "before_tool", "after_tool", "session_end"}, Scope: ScopeTrust, Help: "when that program runs, on this computer"},
 		{Name: "hooks.<name>.command", Paths: []string{"hooks.<name>.command"}, Kind: List, Scope: ScopeTrust, Help: "the program and its arguments, from the project's root"},
 		{Name: "hooks.<name>.tools", Paths: []string{"hooks.<name>.tools"}, Kind: List, Scope: ScopeTrust, Help: "only around these tools"},

@@ -169,8 +169,8 @@ func (p *Printer) Finish(r Result) error {
 		p.say("talkops: %s", strings.TrimSpace(Neutral(text)))
 	}
 	last := fmt.Sprintf("%s (exit %d), %d %s", r.Reason, r.Code, r.Turns, plural(r.Turns, "turn"))
-	if r.CostUSD > 0 {
-		last += fmt.Sprintf(", $%.4f", r.CostUSD)
+	if cost := r.cost(); r.CostUSD > 0 {
+		last += ", " + cost
 	}
 	switch {
 	case p.failed != nil: // the error has the last word

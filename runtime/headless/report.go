@@ -95,7 +95,7 @@ func (r Result) Summary(w io.Writer) error {
 	for _, text := range r.Errors {
 		fmt.Fprintf(&b, "- %s\n", cell(text))
 	}
-	fmt.Fprintf(&b, "\n%d %s, $%.4f\n", r.Turns, plural(r.Turns, "turn"), r.CostUSD)
+	fmt.Fprintf(&b, "\n%d %s, %s\n", r.Turns, plural(r.Turns, "turn"), r.cost())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

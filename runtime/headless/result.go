@@ -3,6 +3,7 @@ package headless
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 
@@ -19,7 +20,7 @@ type Result struct {
 	Reason  string          `json:"reason"` // a word for it: "done"
 	Turns   int             `json:"turns"`
 	Usage   model.Usage     `json:"usage"`
-	CostUSD float64         `json:"cost_usd"`
+	CostUSD float64         `json:"cost_usd"` // of models and sandbox
 	Refused []agent.Refusal `json:"refused"`
 	Sandbox *Sandbox        `json:"sandbox,omitempty"`
 	Work    *Work           `json:"work,omitempty"`   // what was changed in the sandbox; absent if nothing was
@@ -33,6 +34,8 @@ type Sandbox struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 	Dir      string `json:"dir"`
+
+	CostUSD float64 `json:"cost_usd,omitempty"` // of this run, an estimate
 }
 
 // Work says where that which a run changed in its sandbox is on this computer. Names
@@ -53,6 +56,14 @@ type Work struct {
 // be set.
 func NewResult(o agent.Outcome) Result {
 	return Result{Answer: o.Answer, Turns: o.Turns, Usage: o.Usage, CostUSD: o.CostUSD, Refused: o.Refused}
+}
+
+// cost words what the run cost: "about $0.0712, of which the sandbox $0.0612".
+func (r Result) cost() string {
+	if r.Sandbox == nil || r.Sandbox.CostUSD == 0 {
+		return fmt.Sprintf("$%.4f", r.CostUSD)
+	}
+	return fmt.Sprintf("about $%.4f, of which the sandbox $%.4f", r.CostUSD, r.Sandbox.CostUSD)
 }
 
 // Redacted returns r with clean texts and every secret blotted out.

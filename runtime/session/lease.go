@@ -25,8 +25,9 @@ type Lease struct {
 	PID      int           `json:"pid"`
 	Host     string        `json:"host"`
 	Created  time.Time     `json:"created"`
-	Expires  time.Time     `json:"expires"`           // the latest the vendor ends it by itself; zero if it does not by the clock
-	Idle     time.Duration `json:"idle_ns,omitempty"` // the vendor stops it unused for this long; 0 if it does not
+	Expires  time.Time     `json:"expires"`                // the latest the vendor ends it by itself; zero if it does not by the clock
+	Idle     time.Duration `json:"idle_ns,omitempty"`      // the vendor stops it unused for this long; 0 if it does not
+	Price    float64       `json:"usd_per_hour,omitempty"` // an estimate; 0 if that is not known
 	Unsaved  bool          `json:"unsaved,omitempty"`
 	Kept     bool          `json:"kept,omitempty"`
 }
@@ -102,6 +103,15 @@ func (l Leases) List() ([]Lease, error) {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
 	return list, errors.Join(errs...)
+}
+
+// CostUSD estimates what the machine has cost between two times, in US dollars. After
+// its end it costs nothing.
+func (l Lease) CostUSD(from, until time.Time) float64 {
+	if !l.Expires.IsZero() && l.Expires.Before(until) {
+		until = l.Expires
+	}
+	return max(until.Sub(from), 0).Hours() * l.Price
 }
 
 // Ends says when the vendor ends the machine by itself: "at 2026-01-02 15:04".

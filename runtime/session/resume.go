@@ -53,9 +53,12 @@ func Resume(ctx context.Context, opts Options, lease Lease) (*Session, error) {
 		sb.Close()
 		return fail(unable("use "+s.Dir, exit, err))
 	}
-	s.lease = lease
+	s.lease, s.from = lease, time.Now()
 	s.lease.PID, s.lease.Kept, s.lease.Unsaved = os.Getpid(), false, true
 	s.lease.Host, _ = os.Hostname()
+	if opts.USDPerHour > 0 {
+		s.lease.Price = opts.USDPerHour
+	}
 	if info.Token != "" {
 		s.lease.Token = info.Token
 	}

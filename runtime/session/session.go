@@ -36,6 +36,8 @@ type Options struct {
 	Keep      bool            // leave a fresh machine running
 	Warm      *Warm           // keep the state after the setup for later starts; nil: no
 
+	USDPerHour float64 // what the machine costs, an estimate; 0: not known
+
 	CreateTimeout time.Duration
 	SetupTimeout  time.Duration
 
@@ -81,6 +83,10 @@ type Session struct {
 	unwatch  context.CancelFunc
 	bringing sync.Mutex // one brings changes home
 	heart    heart
+	from     time.Time // since when the machine of ours is this session's
+
+	ending sync.Mutex
+	until  time.Time // when it was ended; zero: it was not
 }
 
 // A StartError says at which step a session could not start. Nothing ran on this
@@ -201,8 +207,11 @@ func (s *Session) begin(d sandbox.Description) error {
 	s.spec.Labels = map[string]string{"app": "talkops", "run": run}
 	s.lease = Lease{
 		Run: run, Provider: d.Name, Name: s.spec.Name, Project: s.opts.Root, PID: os.Getpid(), Host: host,
-		Created: time.Now().UTC().Truncate(time.Second),
+		Created: time.Now().UTC().Truncate(time.Second), Price: s.opts.USDPerHour,
 	}
+	s.ending.Lock()
+	s.from, s.until = time.Now(), time.Time{}
+	s.ending.Unlock()
 	if d.Features.Lifetime {
 		s.lease.Expires = s.lease.Created.Add(s.spec.Lifetime)
 	}
@@ -371,6 +380,28 @@ func (s *Session) fail(ctx context.Context, step string, err error) error {
 // Lease returns what is on record of the machine.
 func (s *Session) Lease() Lease { return s.lease }
 
+// CostUSD estimates what the machine of ours has cost in this session until now, in US
+// dollars; 0 if that is not known. It may be called while the session is in use.
+func (s *Session) CostUSD() float64 {
+	if s.from.IsZero() {
+		return 0
+	}
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	until := s.until
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return max(until.Sub(s.from), 0).Hours() * s.opts.USDPerHour
+}
+
+// over notes that the machine costs no more.
+func (s *Session) over() {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	s.until = time.Now()
+}
+
 // destroy ends the machine under a context of its own and forgets the lease if
 // that went well.
 func (s *Session) destroy() error {
@@ -383,6 +414,7 @@ func (s *Session) destroy() error {
 		s.problem("the %s sandbox %s could not be ended: %v; end it with: talkops sandbox rm %s", s.opts.Provider.Describe().Title, s.lease.ID, err, s.lease.ID)
 		return err
 	}
+	s.over()
 	s.opts.Note("%s %s is ended", s.opts.Provider.Describe().Title, s.lease.ID)
 	return s.opts.Leases.Remove(s.lease.Run)
 }

@@ -74,7 +74,11 @@ type Status struct {
 	Expires time.Time
 	Model   model.Info
 	Usage   model.Usage // of the last step: what fills the window
-	CostUSD float64
+	CostUSD float64     // of models and machine
+
+	// MachineUSD is what of CostUSD the machine has cost: an estimate, 0 if it is not
+	// known.
+	MachineUSD float64
 }
 
 // A Command is a slash command of the session's, for help and completion.

@@ -31,6 +31,14 @@ type Authenticator interface {
 	SignedIn(ctx context.Context, spec Spec) error
 }
 
+// A Pricer is a Provider that knows its vendor's public price list.
+type Pricer interface {
+	// Price says what the machine that spec opens costs at the list price, in US
+	// dollars an hour while it runs, as if it were busy all the time; 0 if its size or
+	// price is not known. It does no I/O.
+	Price(spec Spec) float64
+}
+
 // A Snapshotter is a Sandbox whose state can be kept and opened again by Spec.Snapshot.
 type Snapshotter interface {
 	Snapshot(ctx context.Context, name string) error
@@ -111,6 +119,15 @@ func RemoveSnapshot(ctx context.Context, p Provider, spec Spec) error {
 		return r.RemoveSnapshot(ctx, spec)
 	}
 	return unsupported(p.Describe().Name, "remove snapshots")
+}
+
+// Price returns what the machine of p that spec opens costs in US dollars an hour, at
+// the vendor's list price; 0 if that is not known.
+func Price(p Provider, spec Spec) float64 {
+	if r, ok := As[Pricer](p); ok {
+		return r.Price(spec)
+	}
+	return 0
 }
 
 // Kill ends the command with that ID and all it started, or returns ErrUnsupported.
