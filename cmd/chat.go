@@ -133,6 +133,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 		return "", "", ended(ctx, err)
 	}
 	printer.Stop()
+	f.slip.opened(s)
 	c, err := a.converse(ctx, cfg, f, box, s, moved, mode, hosts, lookups, aside, open, says, printed)
 	if err == nil && c.want != "" {
 		a.let(s, c, printer)

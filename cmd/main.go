@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/config"
@@ -42,8 +43,9 @@ type app struct {
 	logBroken   *sync.Once // told that logFile lacks lines
 	bare        bool       // --sandbox without a name
 	redact      *redact.Redactor
-	wanders     bool // a conversation goes on, and where is not known yet
-	moved       bool // --sandbox is where a conversation was, not what the user said
+	slip        *atomic.Pointer[receipt] // of the run that goes on
+	wanders     bool                     // a conversation goes on, and where is not known yet
+	moved       bool                     // --sandbox is where a conversation was, not what the user said
 }
 
 // Main runs talkops with the process's arguments, environment and streams, and
@@ -61,6 +63,7 @@ func Main() int {
 	a := &app{
 		streams: term.System(os.Getenv), env: os.LookupEnv, environ: os.Environ(),
 		dir: dir, userHome: userHome, home: filepath.Join(userHome, ".talkops"), providers: builtin(),
+		slip: new(atomic.Pointer[receipt]),
 	}
 	if h, _ := a.env("TALKOPS_HOME"); h != "" {
 		a.home = a.absolute(h)
@@ -162,6 +165,7 @@ func (a *app) signals() (context.Context, func()) {
 				continue
 			}
 			a.nameLeftOvers()
+			a.leaveReceipt(&signalError{sig})
 			os.Exit(128 + int(sig))
 		}
 	}()
@@ -180,11 +184,12 @@ func (a *app) nameLeftOvers() {
 		if l.PID != os.Getpid() {
 			continue
 		}
-		id := l.ID
-		if id == "" {
-			id = l.Name
+		id, discard := headless.Clean(orName(l)), ""
+		if l.Unsaved {
+			discard = "--discard "
+			fmt.Fprintf(a.streams.Err, "talkops: its work, as far as it did not come home yet: talkops sandbox rescue %s\n", l.Run)
 		}
-		fmt.Fprintf(a.streams.Err, "talkops: left running: %s sandbox %s. End it with: talkops sandbox rm %s\n", l.Provider, headless.Clean(id), headless.Clean(id))
+		fmt.Fprintf(a.streams.Err, "talkops: left running: %s sandbox %s. End it with: talkops sandbox rm %s%s; it ends by itself %s\n", l.Provider, id, discard, id, l.Ends())
 	}
 }
 

@@ -25,12 +25,15 @@ import (
 type receipt struct {
 	file string
 	cfg  *config.Config
-	box  *box
-	home *workspace.Home
-	doc  receiptDoc
 
-	mu    sync.Mutex
-	hosts map[string]bool
+	mu      sync.Mutex // of what follows
+	doc     receiptDoc
+	box     *box
+	sent    bool   // the upload is over
+	dir     string // where changes are brought home to
+	home    *workspace.Home
+	hosts   map[string]bool
+	written bool
 }
 
 // A receiptDoc is the file.
@@ -49,7 +52,8 @@ type receiptDoc struct {
 
 type sentDoc struct {
 	Files     []workspace.Record `json:"files"`
-	Bytes     int64              `json:"bytes"` // of the files
+	Bytes     int64              `json:"bytes"`               // of the files
+	Uncertain bool               `json:"uncertain,omitempty"` // broken off while it was sent: some of the files may not have left
 	Setup     *setupDoc          `json:"setup,omitempty"`
 	Variables []string           `json:"variables"` // names of those passed into the sandbox
 	Hosts     []string           `json:"hosts"`     // host:port of every request made from this computer
@@ -81,10 +85,13 @@ func (a *app) withReceipt(ctx context.Context, cfg *config.Config, f runFlags, r
 		return &usageError{"--receipt: " + err.Error()}
 	}
 	f.slip = r
+	if a.slip != nil {
+		a.slip.Store(r)
+	}
 	// Requests tell the trace of their context whom they go to.
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: r.spokeTo})
 	err := run(ctx, f)
-	if werr := r.write(ctx, err); werr != nil {
+	if werr := r.write(ended(ctx, err), false); werr != nil {
 		werr = fmt.Errorf("the receipt was not written: %w", werr)
 		if err == nil {
 			return werr
@@ -92,6 +99,26 @@ func (a *app) withReceipt(ctx context.Context, cfg *config.Config, f runFlags, r
 		a.complain([]string{werr.Error()})
 	}
 	return err
+}
+
+// leaveReceipt writes the receipt of a run that is broken off by err, with what is
+// known by now. It waits a moment at most.
+func (a *app) leaveReceipt(err error) {
+	r := a.slip.Load()
+	if r == nil {
+		return
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.write(err, true) }()
+	select {
+	case werr := <-done:
+		if werr == nil {
+			return
+		}
+		fmt.Fprintln(a.streams.Err, "talkops: the receipt was not written:", headless.Clean(werr.Error()))
+	case <-time.After(3 * time.Second):
+		fmt.Fprintln(a.streams.Err, "talkops: the receipt was not written in time")
+	}
 }
 
 func (r *receipt) makeRoom() error {
@@ -127,17 +154,38 @@ func (r *receipt) spokeTo(host string) {
 
 // opening notes what is about to be sent.
 func (r *receipt) opening(b *box) {
-	if r != nil {
-		r.box = b
-		r.doc.Sandbox = &headless.Sandbox{Provider: b.opts.Provider.Describe().Name}
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.box = b
+	r.doc.Sandbox = &headless.Sandbox{Provider: b.opts.Provider.Describe().Name}
+}
+
+// opened notes that all was sent, and where.
+func (r *receipt) opened(s *session.Session) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info := s.Sandbox.Info()
+	r.doc.Sandbox = &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}
+	r.sent = true
+	if h := s.Home(); h != nil {
+		r.dir = h.Dir
 	}
 }
 
 // outcome notes how a run without a person ended.
 func (r *receipt) outcome(code int, reason string) {
-	if r != nil {
-		r.doc.Code, r.doc.Reason = code, reason
+	if r == nil {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doc.Code, r.doc.Reason = code, reason
 }
 
 // ended notes where a run worked and what came back.
@@ -145,38 +193,52 @@ func (r *receipt) ended(s *session.Session, work *headless.Work) {
 	if r == nil {
 		return
 	}
-	info := s.Sandbox.Info()
-	r.doc.Sandbox = &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}
+	r.opened(s) // a conversation may have gone on elsewhere
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.home, r.doc.Back.Work = s.Home(), work
 }
 
-// write writes the receipt of a run that ended with err, whole or not at all.
-func (r *receipt) write(ctx context.Context, err error) error {
+// write writes the receipt of a run that ended with err, whole or not at all, unless
+// it is written already. Broken says that the run itself still goes on.
+func (r *receipt) write(err error, broken bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.written {
+		return nil
+	}
 	d := &r.doc
 	d.Ended = time.Now().UTC()
 	if d.Reason == "" {
-		d.Code, d.Reason = classify(ended(ctx, err))
+		d.Code, d.Reason = classify(err)
+	}
+	if r.home == nil && r.dir != "" {
+		// Broken off: what came home by then is on disk.
+		r.home, _ = workspace.OpenHome(r.dir)
 	}
 	d.Sent.Files, d.Sent.Variables, d.Back.Files = []workspace.Record{}, []string{}, r.home.Records()
 	if r.box != nil && !r.box.host {
-		d.Sent.Files = r.box.opts.Plan.Records()
-		for name := range r.box.opts.Spec.Env {
+		opts := r.box.opts
+		if d.Sent.Uncertain = broken && !r.sent; d.Sent.Uncertain {
+			d.Sent.Files = opts.Plan.Planned()
+		} else {
+			d.Sent.Files = opts.Plan.Records()
+		}
+		for name := range opts.Spec.Env {
 			d.Sent.Variables = append(d.Sent.Variables, name)
 		}
 		slices.Sort(d.Sent.Variables)
-		if text := r.box.opts.Setup; len(text) > 0 {
-			d.Sent.Setup = &setupDoc{r.box.opts.SetupName, len(text), fmt.Sprintf("%x", sha256.Sum256(text))}
+		if text := opts.Setup; len(text) > 0 {
+			d.Sent.Setup = &setupDoc{opts.SetupName, len(text), fmt.Sprintf("%x", sha256.Sum256(text))}
 		}
 	}
 	for _, f := range d.Sent.Files {
 		d.Sent.Bytes += f.Size
 	}
-	r.mu.Lock()
 	d.Sent.Hosts = []string{}
 	for host := range r.hosts {
 		d.Sent.Hosts = append(d.Sent.Hosts, host)
 	}
-	r.mu.Unlock()
 	slices.Sort(d.Sent.Hosts)
 	data, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
@@ -191,5 +253,6 @@ func (r *receipt) write(ctx context.Context, err error) error {
 	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}
+	r.written = true
 	return os.Rename(tmp.Name(), r.file)
 }

@@ -192,6 +192,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		}
 		return a.finish(printer, f, headless.Result{}, ended(ctx, err))
 	}
+	f.slip.opened(s)
 	info := s.Sandbox.Info()
 	result := headless.Result{Sandbox: &headless.Sandbox{Provider: info.Provider, ID: info.ID, Dir: s.Dir}}
 	place := approval.Place{

@@ -29,7 +29,7 @@ func (a *app) sandboxCommand(flags *given) *cobra.Command {
 
 // execCommand runs one command in a sandbox.
 func (a *app) execCommand(flags *given) *cobra.Command {
-	var stdin, quiet bool
+	var e execFlags
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG…]",
 		Short: "Run one command in a sandbox; its exit status is ours, 125 if talkops itself fails",
@@ -42,7 +42,10 @@ func (a *app) execCommand(flags *given) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			status, err := a.exec(c, flags, args, stdin, quiet)
+			if c.Flags().Changed("receipt") && e.receipt == "" {
+				return a.execFailed(&usageError{"--receipt: the name of the file is empty"})
+			}
+			status, err := a.exec(c, flags, args, e)
 			if err != nil {
 				return a.execFailed(err)
 			}
@@ -55,32 +58,59 @@ func (a *app) execCommand(flags *given) *cobra.Command {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return a.execFailed(c.Parent().FlagErrorFunc()(c, err))
 	})
-	c.Flags().BoolVarP(&stdin, "stdin", "i", false, "give the command our standard input")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	c.Flags().BoolVarP(&e.stdin, "stdin", "i", false, "give the command our standard input")
+	c.Flags().BoolVarP(&e.quiet, "quiet", "q", false, "no progress on stderr")
+	c.Flags().StringVar(&e.receipt, "receipt", "", "also write to a file what left this computer, and what came back, as JSON")
 	return c
+}
+
+// execFlags are the flags of exec that are not settings.
+type execFlags struct {
+	stdin, quiet bool
+	receipt      string
 }
 
 // execFailed tells of an error of talkops itself, whose status no command's can
 // be taken for.
 func (a *app) execFailed(err error) error {
-	status := exitExec
-	if s, ok := errors.AsType[*signalError](err); ok {
-		status = 128 + int(s.signal)
-	}
+	status := execStatus(err)
 	a.complain(tell(err, status))
 	return &exitStatus{status}
 }
 
-func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet bool) (int, error) {
-	ctx := c.Context()
+func execStatus(err error) int {
+	if s, ok := errors.AsType[*signalError](err); ok {
+		return 128 + int(s.signal)
+	}
+	return exitExec
+}
+
+func (a *app) exec(c *cobra.Command, flags *given, args []string, e execFlags) (status int, err error) {
 	cfg, err := a.loadFor(c, flags)
 	if err != nil {
 		return 0, err
 	}
+	err = a.withReceipt(c.Context(), cfg, runFlags{receipt: e.receipt}, func(ctx context.Context, f runFlags) error {
+		status, err = a.execIn(ctx, cfg, args, e, f.slip)
+		switch _, reason := classify(err); {
+		case err != nil:
+			f.slip.outcome(execStatus(err), reason)
+		case status != 0:
+			f.slip.outcome(status, "command")
+		default:
+			f.slip.outcome(0, reason)
+		}
+		return err
+	})
+	return status, err
+}
+
+// execIn runs the command in a machine that it opens for it.
+func (a *app) execIn(ctx context.Context, cfg *config.Config, args []string, e execFlags, slip *receipt) (int, error) {
 	if err := a.demandTrust(cfg); err != nil {
 		return 0, err
 	}
-	if !quiet {
+	if !e.quiet {
 		a.warn(cfg)
 	}
 	want, err := a.wantExport(cfg)
@@ -91,8 +121,9 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if err != nil {
 		return 0, err
 	}
+	slip.opening(box)
 	a.redact = a.redactor(cfg, box.secrets...)
-	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: quiet, Redact: a.redact}
+	p := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Quiet: e.quiet, Redact: a.redact}
 	setup := a.redact.Writer(noteWriter{p})
 	box.opts.Note, box.opts.Warn, box.opts.Output = p.Note, p.Warn, setup
 	box.tell()
@@ -101,8 +132,9 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if err != nil {
 		return 0, ended(ctx, err)
 	}
+	slip.opened(s)
 	var in io.Reader
-	if stdin {
+	if e.stdin {
 		in = a.streams.In
 	}
 	stdout, stderr := a.screen(a.streams.Out, a.streams.OutTTY), a.screen(a.streams.Err, a.streams.ErrTTY)
@@ -111,9 +143,11 @@ func (a *app) exec(c *cobra.Command, flags *given, args []string, stdin, quiet b
 	if endErr := s.End(); err == nil {
 		err = endErr
 	}
-	if _, exportErr := a.exportWork(s, want, p.Note, p.Warn); err == nil {
+	work, exportErr := a.exportWork(s, want, p.Note, p.Warn)
+	if err == nil {
 		err = exportErr
 	}
+	slip.ended(s, work)
 	return status, err
 }
 

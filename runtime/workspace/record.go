@@ -53,6 +53,27 @@ func (p *Plan) Records() []Record {
 	return list
 }
 
+// Planned are what Upload is about to send, by name, without their content's sums.
+// Unlike Records it may be asked for during an Upload.
+func (p *Plan) Planned() []Record {
+	list := []Record{}
+	if p == nil {
+		return list
+	}
+	for _, item := range p.Items {
+		e := Entry{Kind: File, Mode: item.Mode.Perm(), Size: item.Size}
+		switch {
+		case item.Mode.IsDir():
+			e = Entry{Kind: Dir, Mode: item.Mode.Perm()}
+		case item.Link != "":
+			e = Entry{Kind: Link, Target: item.Link}
+		}
+		list = append(list, e.record(item.Name))
+	}
+	slices.SortFunc(list, func(a, b Record) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list
+}
+
 // Records are what came home, by name.
 func (h *Home) Records() []Record {
 	list := []Record{}
