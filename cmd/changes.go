@@ -39,9 +39,10 @@ func (a *app) warnf(format string, args ...any) {
 	fmt.Fprintln(a.streams.Err, headless.Clean(fmt.Sprintf(format, args...)))
 }
 
-// homes are the kept works of runs, oldest first.
+// homes are the kept works of runs, oldest first. What is on record of a run only
+// since its machine was kept is none.
 func (a *app) homes() []*workspace.Home {
-	list := session.Homes(a.savedDir())
+	list := slices.DeleteFunc(session.Homes(a.savedDir()), func(h *workspace.Home) bool { return h.Run.Whole && len(h.Changes) == 0 })
 	slices.SortStableFunc(list, func(x, y *workspace.Home) int { return x.Run.Started.Compare(y.Run.Started) })
 	return list
 }

@@ -89,7 +89,7 @@ func (a *app) tidySaved(cfg *config.Config) {
 		return
 	}
 	for _, o := range gone {
-		if o.Remove() == nil {
+		if o.Remove() == nil && len(o.Changes) > 0 {
 			a.warnf("removed: the work of run %s (%s): %s", o.Run.ID, o.Home, past(o))
 		}
 	}

@@ -281,6 +281,9 @@ func (s *Session) prepare(ctx context.Context) error {
 	return s.begun(ctx, dir)
 }
 
+// attached begins the ids of runs in machines that are not their own.
+const attached = "attached-"
+
 // begun notes what the work begins with.
 func (s *Session) begun(ctx context.Context, dir string) error {
 	s.Dir = dir
@@ -303,7 +306,7 @@ func (s *Session) begun(ctx context.Context, dir string) error {
 		PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if run.ID == "" {
-		run.ID = "attached-" + newRun()
+		run.ID = attached + newRun()
 	}
 	if s.home, err = workspace.NewHome(filepath.Join(s.opts.WorkDir, run.ID), run, dir, s.opts.Plan, l); err != nil {
 		return s.fail(ctx, "set up", fmt.Errorf("keep the work at home: %w", err))
@@ -322,20 +325,36 @@ func (s *Session) begun(ctx context.Context, dir string) error {
 func (s *Session) upload(ctx context.Context, dir string) error {
 	var keep func(string) bool
 	if !s.Fresh {
-		same, differ, err := s.opts.Plan.Existing(ctx, s.Sandbox, dir)
+		same, differ, err := s.opts.Plan.Existing(ctx, s.Sandbox, dir, s.earlier())
 		if err != nil {
 			return err
 		}
-		keep = func(name string) bool { return same[name] || differ[name] }
+		keep = func(name string) bool { return same[name] || differ[name] != "" }
 		for i, name := range slices.Sorted(maps.Keys(differ)) {
 			if i == 20 {
 				s.opts.Note("and %d more", len(differ)-i)
 				break
 			}
-			s.opts.Note("%q differs in the sandbox and was left alone", name)
+			s.opts.Note("%q %s", name, differ[name])
 		}
 	}
 	return s.send(ctx, dir, keep)
+}
+
+// earlier is what is on record of the last session that worked on this project in
+// this machine; nil if there is none.
+func (s *Session) earlier() *workspace.Home {
+	var last *workspace.Home
+	id, name := s.Sandbox.Info().ID, s.opts.Provider.Describe().Name
+	for _, h := range Homes(s.opts.WorkDir) {
+		if r := h.Run; r.Sandbox == id && r.Provider == name && r.Project == s.opts.Root && (last == nil || r.Started.After(last.Run.Started)) {
+			last = h
+		}
+	}
+	if last == nil || last.Resume() != nil {
+		return nil
+	}
+	return last
 }
 
 // send uploads what keep does not leave alone.
@@ -356,7 +375,11 @@ func (s *Session) send(ctx context.Context, dir string, keep func(string) bool) 
 	s.opts.Plan.Report(&report)
 	for i, line := range strings.Split(strings.TrimSpace(report.String()), "\n") {
 		if i == 0 {
-			line = fmt.Sprintf("uploaded in %s: %s", time.Since(began).Round(100*time.Millisecond), line)
+			word := "uploaded"
+			if keep != nil {
+				word = "brought up to date"
+			}
+			line = fmt.Sprintf("%s in %s: %s", word, time.Since(began).Round(100*time.Millisecond), line)
 		}
 		s.opts.Note("%s", line)
 	}
@@ -558,6 +581,21 @@ func (s *Session) watch() {
 // no bringing home.
 func (s *Session) Home() *workspace.Home { return s.home }
 
+// keepBaseline drops a home that holds no work. What was sent stays on record only
+// where somebody may attach to the machine again.
+func (s *Session) keepBaseline() error {
+	if s.Fresh && !s.opts.Keep || s.opts.Plan == nil || len(s.opts.Plan.Records()) == 0 {
+		return s.home.Remove()
+	}
+	for _, h := range Homes(s.opts.WorkDir) { // one of a machine is enough
+		r := h.Run
+		if r.ID != s.home.Run.ID && r.Sandbox == s.home.Run.Sandbox && r.Provider == s.home.Run.Provider && r.Project == s.home.Run.Project && r.Whole && len(h.Changes) == 0 && strings.HasPrefix(r.ID, attached) {
+			h.Remove()
+		}
+	}
+	return s.home.Finish()
+}
+
 // bringHome brings home what changed in the sandbox since it was set up.
 func (s *Session) bringHome() error {
 	s.unwatch()
@@ -614,7 +652,7 @@ func (s *Session) bringHome() error {
 		}
 	}
 	if len(s.home.Changes) == 0 {
-		return s.home.Remove()
+		return s.keepBaseline()
 	}
 	if err := s.home.Finish(); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 )
 
 // keepBase keeps the content that was sent of a file which changed, as a patch and
-// a merge need it: from the project, as long as it still stands there, or from its
-// last commit.
+// a merge need it: from the project, as long as it still stands there, from its last
+// commit, or from an earlier session in the same sandbox.
 func (h *Home) keepBase(ctx context.Context, c Change) {
 	if c.Was == nil || c.Was.Kind != File || c.Was.Size > maxBaseFile || h.baseless[c.Name] {
 		return
@@ -24,7 +24,7 @@ func (h *Home) keepBase(ctx context.Context, c Change) {
 	if _, err := os.Lstat(h.content(c.Was.Sum)); err == nil {
 		return
 	}
-	if h.addIf(c.Was.Sum, func() (io.ReadCloser, error) { return h.standing(c) }) || h.addIf(c.Was.Sum, func() (io.ReadCloser, error) { return h.committed(ctx, c) }) {
+	if h.addIf(c.Was.Sum, func() (io.ReadCloser, error) { return h.standing(c) }) || h.addIf(c.Was.Sum, func() (io.ReadCloser, error) { return h.committed(ctx, c) }) || h.earlier != nil && h.addIf(c.Was.Sum, func() (io.ReadCloser, error) { return os.Open(h.earlier.content(c.Was.Sum)) }) {
 		return
 	}
 	if h.baseless == nil {

@@ -165,9 +165,9 @@ func BenchmarkSecondUpload(b *testing.B) {
 			}
 		}
 		p := planOf(b, root)
-		same, differ, err := p.Existing(b.Context(), sb, box)
+		same, differ, err := p.Existing(b.Context(), sb, box, nil)
 		if err == nil {
-			err = p.Upload(b.Context(), sb, box, func(name string) bool { return same[name] || differ[name] }, nil)
+			err = p.Upload(b.Context(), sb, box, func(name string) bool { return same[name] || differ[name] != "" }, nil)
 		}
 		if n := len(p.Records()); err != nil || n != 10 {
 			b.Fatalf("%d were sent: %v", n, err)

@@ -70,6 +70,7 @@ type Home struct {
 	have map[string]held
 	last Tree
 
+	earlier  *Home           // of a session in the same sandbox before; may be nil
 	baseless map[string]bool // names whose content as it was sent is nowhere
 }
 
@@ -122,6 +123,7 @@ func NewHome(name string, run Run, dir string, plan *Plan, now *Listing) (*Home,
 		h.base.Tree[name] = e.saved()
 	}
 	if plan != nil {
+		h.earlier = plan.earlier
 		for name, e := range plan.sent {
 			h.base.Sent[name] = e.saved()
 		}

@@ -53,6 +53,9 @@ type Plan struct {
 	sent  Tree            // what stands in the sandbox of it
 	there map[string]bool // what of that stood there before; nil if nobody looked
 
+	inStep  int   // files and links that need not be sent
+	earlier *Home // what the sandbox had before
+
 	filled []string          // files whose holes were sent as zeros
 	large  map[string]string // the sizes of those that are too large
 }
@@ -94,6 +97,20 @@ func Size(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// Count writes a number of things, of which word is one, for people.
+func Count(n int, word string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(word, "ry"):
+		word = strings.TrimSuffix(word, "y") + "ies"
+	case strings.HasSuffix(word, "x"), strings.HasSuffix(word, "ch"):
+		word += "es"
+	default:
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
 }
 
 // readSmall reads a regular file of at most 1 MiB.
@@ -415,15 +432,26 @@ const gitMax = 2 * time.Minute
 
 func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 
-// Report says the plan in a few lines: what goes up, what stays and why.
+// Report says the plan in a few lines: what goes up, or of what Existing or Renew
+// looked at did; what stays and why.
 func (p *Plan) Report(w io.Writer) {
-	files := 0
-	for _, item := range p.Items {
-		if !item.Mode.IsDir() {
-			files++
+	if p.there == nil {
+		files := 0
+		for _, item := range p.Items {
+			if !item.Mode.IsDir() {
+				files++
+			}
 		}
+		fmt.Fprintf(w, "%s, %s", Count(files, "file"), Size(p.Bytes))
+	} else {
+		sent, bytes := 0, int64(0)
+		for name, e := range p.sent {
+			if !p.there[name] && e.Kind != Dir {
+				sent, bytes = sent+1, bytes+e.Size
+			}
+		}
+		fmt.Fprintf(w, "%s in step, %d sent (%s)", Count(p.inStep, "file"), sent, Size(bytes))
 	}
-	fmt.Fprintf(w, "%d files, %s", files, Size(p.Bytes))
 	var parts []string
 	for _, why := range []Reason{SkipList, Excluded, GitIgnored, TooLarge, Secret, Outside, Special, Unreadable} {
 		if n := len(p.Skipped[why]); n > 0 {

@@ -177,39 +177,74 @@ func (p *Plan) writeFile(tw *tar.Writer, w io.Writer, in *reading, h *tar.Header
 }
 
 // Existing decides what an attached sandbox keeps: it returns the names of the
-// plan that are the same there (they need not be sent) and those that differ or
-// may (they are left alone).
-func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string) (same, differ map[string]bool, err error) {
+// plan that are the same there (they need not be sent) and, each with a phrase that
+// says so, those that differ or may, which are left alone. With earlier, which may
+// be nil, it is known what was sent there before: what was changed here alone since
+// is sent, and what was changed there is told as a change of what was sent.
+func (p *Plan) Existing(ctx context.Context, sb sandbox.Sandbox, dir string, earlier *Home) (same map[string]bool, differ map[string]string, err error) {
 	// What List leaves out can still be in the way, but what is in it cannot.
 	items := map[string]Item{}
 	for _, item := range p.Items {
 		items[item.Name] = item
 	}
+	before := map[string]savedEntry{}
+	if earlier != nil && earlier.base.Dir == dir {
+		before, p.earlier = earlier.base.Sent, earlier
+	}
 	l, err := list(ctx, sb, dir, `\( `+leftOut(p)+` -prune -o -type d -o ! -type d \)`, func(name string, e *Entry) bool {
 		item, ours := items[name]
-		return ours && item.Size == e.Size
+		was, sent := before[name]
+		return ours && item.Size == e.Size || sent && was.Size == e.Size
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	there := l.Tree
-	same, differ = map[string]bool{}, map[string]bool{}
+	same, differ = map[string]bool{}, map[string]string{}
+	p.there = map[string]bool{}
 	for _, item := range p.Items {
-		up, beside := there[path.Dir(item.Name)]
 		e, exists := there[item.Name]
+		was, sent := before[item.Name]
+		s := was.sent(item.Name)
 		switch {
-		case differ[path.Dir(item.Name)], // below what is no directory there
-			beside && up.Kind == Closed:
-			differ[item.Name] = true
-		case !exists:
-		case p.sameThere(item, e):
+		case there.blocks(item.Name):
+			differ[item.Name] = leftAlone
+		case exists && p.sameThere(item, e):
 			same[item.Name] = true
 			p.sentAlready(item, e)
+		case !exists && (!sent || !p.sameHere(item, s)), sent && s.is(e) && e.Kind == kindOf(item):
+		case !sent:
+			differ[item.Name] = leftAlone
+		case !exists:
+			differ[item.Name] = "was deleted in the sandbox, and was not sent again"
+			p.sentBefore(item, s)
+		case p.sameHere(item, s):
+			differ[item.Name] = leftAlone + ", where it was changed"
+			p.sentBefore(item, s)
 		default:
-			differ[item.Name] = true
+			differ[item.Name] = leftAlone + ", since it was changed there as well as here"
+			p.sentBefore(item, s)
+		}
+	}
+	for name, was := range before {
+		if _, ours := items[name]; !ours && was.Kind != Dir && was.sent(name).is(there[name]) {
+			differ[name] = "does not go up any more, and stands in the sandbox as it was sent"
 		}
 	}
 	return same, differ, nil
+}
+
+const leftAlone = "differs in the sandbox and was left alone"
+
+// blocks reports whether a name is below what is no directory, or one that cannot be
+// looked into.
+func (t Tree) blocks(name string) bool {
+	for d := path.Dir(name); d != "."; d = path.Dir(d) {
+		if e, is := t[d]; is && e.Kind != Dir {
+			return true
+		}
+	}
+	return false
 }
 
 // sameThere reports whether what stands in a sandbox is what would be sent.
@@ -235,6 +270,7 @@ func (p *Plan) sentAlready(item Item, there Entry) {
 		p.there = map[string]bool{}
 	}
 	p.there[item.Name] = true
+	p.countStep(item)
 	e := Entry{Kind: File, Mode: item.Mode.Perm(), Size: item.Size}
 	switch {
 	case item.Mode.IsDir():
@@ -250,6 +286,13 @@ func (p *Plan) sentAlready(item Item, there Entry) {
 		}
 	}
 	p.sent[item.Name] = e
+}
+
+// countStep counts what need not be sent, as it is in step.
+func (p *Plan) countStep(item Item) {
+	if !item.Mode.IsDir() {
+		p.inStep++
+	}
 }
 
 // Below joins a start directory below the root with the sandbox's directory.

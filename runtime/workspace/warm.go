@@ -31,10 +31,13 @@ func (p *Plan) Sent() []Sent {
 		return list
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.sent)) {
-		e := p.sent[name]
-		list = append(list, Sent{rawText(name), e.Kind, e.Kind == File && e.Mode&0o111 != 0, e.Size, e.Sum, rawText(e.Target)})
+		list = append(list, p.sent[name].saved().sent(name))
 	}
 	return list
+}
+
+func (e savedEntry) sent(name string) Sent {
+	return Sent{rawText(name), e.Kind, e.Kind == File && e.Mode&0o111 != 0, e.Size, e.Sum, rawText(e.Target)}
 }
 
 // is reports whether e, of a sandbox or of this computer, is what was sent.
@@ -77,6 +80,7 @@ func (p *Plan) Renew(ctx context.Context, sb sandbox.Sandbox, dir string, was []
 		return nil, err
 	}
 	keep = map[string]bool{}
+	p.there = map[string]bool{}
 	for _, item := range p.Items {
 		s, sent := before[item.Name]
 		there, exists := l.Tree[item.Name]
@@ -88,6 +92,7 @@ func (p *Plan) Renew(ctx context.Context, sb sandbox.Sandbox, dir string, was []
 		case sent && !unchanged && p.sameHere(item, s):
 			keep[item.Name] = true // as the script left it, which may be not at all
 			p.sentBefore(item, s)
+			p.countStep(item)
 		case exists && (!unchanged || there.Kind != kindOf(item)), sent && !exists:
 			return nil, &StaleError{item.Name}
 		}

@@ -167,7 +167,7 @@ func TestUploadAndWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, differ, err := p.Existing(t.Context(), sb, box); err != nil || len(same) != 7 || len(differ) != 0 {
+	if same, differ, err := p.Existing(t.Context(), sb, box, nil); err != nil || len(same) != 7 || len(differ) != 0 {
 		t.Errorf("after an upload: same %v, differ %v, %v", same, differ, err)
 	}
 	script := `rm "it's"; chmod -x run.sh; echo new > 'dist
@@ -208,7 +208,7 @@ func TestWhatStandsInAnAttachedSandboxIsLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, differ, err := p.Existing(t.Context(), sb, box)
+	same, differ, err := p.Existing(t.Context(), sb, box, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,5 +360,70 @@ func TestGitMayNotReachOut(t *testing.T) {
 	}
 	if strings.Contains(string(env), "GIT_SSH_COMMAND") {
 		t.Error("git got a setting of the surroundings")
+	}
+}
+
+// What was sent before tells which side changed a file since.
+func TestAttachingKnowsWhichSideChangedAFile(t *testing.T) {
+	const ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
+	files := map[string]string{"same": ten, "here": ten, "there": ten, "both": ten, "lines": ten, "gone there": ten, "gone here": ten, "gone and changed": ten, "d/f": ten, "link": "->same", "mode": ten}
+	root, box, sb, first := sent(t, files)
+	sh(t, box, `sed -i s/^1$/ONE/ there both lines; rm 'gone there' 'gone and changed'; sed -i s/^1$/ONE/ d/f; chmod +x mode`)
+	if err := first.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, root, `sed -i s/^9$/NINE/ here both 'gone and changed'; sed -i s/^1$/EINS/ lines; rm 'gone here'; ln -sfn here link; echo n > new`)
+
+	earlier, err := OpenHome(first.Dir)
+	if err == nil {
+		err = earlier.Resume()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planHere(t, root)
+	same, differ, err := p.Existing(t.Context(), sb, box, earlier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(maps.Keys(differ)), []string{"both", "d/f", "gone here", "gone there", "lines", "mode", "there"}; !slices.Equal(got, want) {
+		t.Errorf("left alone: %q, want %q", differ, want)
+	}
+	if err := p.Upload(t.Context(), sb, box, func(name string) bool { return same[name] || differ[name] != "" }, nil); err != nil {
+		t.Fatal(err)
+	}
+	var report strings.Builder
+	p.Report(&report)
+	if want := "1 file in step, 4 sent (50 B)\n"; report.String() != want {
+		t.Errorf("the report is %q, want %q", report.String(), want)
+	}
+	for name, want := range map[string]string{"here": "NINE", "gone and changed": "NINE", "new": "n", "there": "ONE", "both": "ONE"} {
+		if data, _ := os.ReadFile(filepath.Join(box, name)); !strings.Contains(string(data), want) {
+			t.Errorf("%q holds %q there, want %q in it", name, data, want)
+		}
+	}
+
+	// What is changed there now is a change of what was sent, and merged where that
+	// can be done.
+	h := homeOf(t, sb, root, box, p)
+	sh(t, box, `sed -i s/^5$/FIVE/ here there both lines d/f; rm link`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range h.Changes {
+		if c.Was == nil {
+			t.Errorf("%q counts as new", c.Name)
+		}
+	}
+	out, err := h.Apply(t.Context(), root, h.Changes, false)
+	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Name != "lines" || len(out.Merged) != 1 || len(out.Made) != 5 {
+		t.Errorf("applied: %+v, %v", out, err)
+	}
+	data, err := os.ReadFile(filepath.Join(root, "both"))
+	if want := "ONE\n2\n3\n4\nFIVE\n6\n7\n8\nNINE\n10\n"; err != nil || string(data) != want {
+		t.Errorf("both is %q, want %q", data, want)
 	}
 }
