@@ -136,7 +136,7 @@ func ofProject(root string, listed map[string]object, changes []Change) (own []C
 		case other == "":
 			own = append(own, c)
 		case !isDir:
-			others = append(others, Left{c.Name, fmt.Sprintf("%q is a repository of its own, whose files cannot be in a branch of this one; they can be applied or pulled", other), true})
+			others = append(others, Left{Name: c.Name, Why: fmt.Sprintf("%q is a repository of its own, whose files cannot be in a branch of this one; they can be applied or pulled", other), Lost: true})
 		}
 	}
 	return own, others
@@ -186,7 +186,7 @@ func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes 
 			made[i].mode = gitMode(*c.Now)
 		}
 		if _, err := h.blobID(c.Now, len(nullID)); errors.Is(err, errDamaged) {
-			whole = append(whole, Left{c.Name, err.Error(), true})
+			whole = append(whole, Left{Name: c.Name, Why: err.Error(), Lost: true})
 			continue
 		} else if err != nil {
 			return nil, nil, fmt.Errorf("%q: %w", c.Name, err)

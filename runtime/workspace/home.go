@@ -1,17 +1,15 @@
 package workspace
 
 import (
-	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -51,6 +49,7 @@ type Left struct {
 	Name string
 	Why  string
 	Lost bool // it is work: the sandbox must be kept for it
+	Over bool // it is more than may come home
 }
 
 // A Home keeps the work of one session on this computer: a list of changes, the
@@ -65,6 +64,12 @@ type Home struct {
 	Run     Run
 	Changes []Change // sorted by name
 	Left    []Left
+
+	Most int64 // bytes that come home at most; 0: 8 GiB
+
+	// Heard is told as content arrives, so many bytes, and how much longer than that
+	// the sandbox may be busy until more does. May be nil.
+	Heard func(arrived int64, busy time.Duration)
 
 	base base
 	have map[string]held
@@ -106,11 +111,9 @@ func (e savedEntry) entry() Entry {
 	return Entry{Kind: e.Kind, Mode: fs.FileMode(e.Mode) & fs.ModePerm, Size: e.Size, Sum: e.Sum, Target: e.Target}
 }
 
-// Bounds of what comes home.
 const (
-	maxBringFile  = 1 << 30
-	maxBringTotal = 8 << 30
-	maxBaseFile   = 64 << 20
+	defaultMost = 8 << 30
+	maxBaseFile = 64 << 20
 )
 
 // NewHome makes the home of a session in the directory name. now is what stands
@@ -159,7 +162,7 @@ func OpenHome(name string) (*Home, error) {
 		h.Changes = append(h.Changes, Change{string(c.Name), c.Now.entry(), c.Was.entry()})
 	}
 	for _, l := range doc.Left {
-		h.Left = append(h.Left, Left{string(l.Name), l.Why, l.Lost})
+		h.Left = append(h.Left, Left{string(l.Name), l.Why, l.Lost, l.Over})
 	}
 	return h, nil
 }
@@ -198,6 +201,7 @@ type leftDoc struct {
 	Name rawText `json:"name"`
 	Why  string  `json:"why"`
 	Lost bool    `json:"lost,omitempty"`
+	Over bool    `json:"over,omitempty"`
 }
 
 type entryDoc struct {
@@ -259,7 +263,7 @@ func (h *Home) write() error {
 		doc.Changes = append(doc.Changes, changeDoc{rawText(c.Name), c.Now.doc(), c.Was.doc()})
 	}
 	for _, l := range h.Left {
-		doc.Left = append(doc.Left, leftDoc{rawText(l.Name), l.Why, l.Lost})
+		doc.Left = append(doc.Left, leftDoc{rawText(l.Name), l.Why, l.Lost, l.Over})
 	}
 	data, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
@@ -304,11 +308,18 @@ func (e *LostError) Error() string {
 // content of every file of the sandbox; else only that of those which changed
 // since the last time. What can be had is kept, also beside an error.
 func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error {
-	known := h.last
+	known, reads := h.last, int64(0)
 	if whole {
+		for _, e := range known {
+			reads += e.Size
+		}
 		known = nil
 	}
-	l, err := listBut(ctx, sb, h.base.Dir, h.base.LeftOut, known)
+	h.heard(0, reads)
+	l, err := listBut(ctx, sb, h.base.Dir, h.base.LeftOut, known, func(size int64) {
+		reads += size
+		h.heard(0, reads)
+	})
 	if err != nil {
 		return err
 	}
@@ -321,7 +332,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 	next := map[string]Change{}
 	var left []Left
 	var want []string
-	total := int64(0)
+	over := h.over(changes.Written, l.Tree)
 	note := func(name string, now *Entry) {
 		c := Change{Name: name, Now: now}
 		if was, sent := h.base.Sent[name]; sent {
@@ -339,21 +350,16 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		case Link:
 			note(name, &e)
 		case File:
-			switch total += e.Size; {
-			case e.Size > maxBringFile:
-				left = append(left, Left{name, "larger than " + Size(maxBringFile), true})
-				total -= e.Size
-			case total > maxBringTotal:
-				left = append(left, Left{name, "more than " + Size(maxBringTotal) + " altogether", true})
-				total -= e.Size
-			default:
-				note(name, &e)
-				if !h.holds(name, e) {
-					want = append(want, name)
-				}
+			if why := over[name]; why != "" {
+				left = append(left, Left{name, why, true, true})
+				continue
+			}
+			note(name, &e)
+			if !h.holds(name, e) {
+				want = append(want, name)
 			}
 		default:
-			left = append(left, Left{name, "not a file, directory or link", false})
+			left = append(left, Left{Name: name, Why: "not a file, directory or link"})
 		}
 	}
 	for _, name := range changes.Dirs {
@@ -366,7 +372,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 			note(name, nil)
 		}
 	}
-	sums, err := h.fetch(ctx, sb, want)
+	sums, err := h.fetch(ctx, sb, want, l.Tree)
 	for _, name := range want {
 		sum, came := sums[name]
 		if came {
@@ -380,7 +386,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		if old := h.change(name); old != nil && old.Now != nil && old.Now.Kind == File {
 			next[name] = *old
 		}
-		left = append(left, Left{name, "it could not be read", true})
+		left = append(left, Left{Name: name, Why: "it could not be read", Lost: true})
 	}
 	for name, c := range next {
 		if had, ok := h.have[name]; ok && c.Now != nil && strings.HasPrefix(c.Now.Sum, "cksum:") {
@@ -407,6 +413,26 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		return &LostError{lost, len(changes.Written)}
 	}
 	return nil
+}
+
+// over says of files that are more than may come home why they are: of the largest,
+// so that all others come.
+func (h *Home) over(names []string, tree Tree) map[string]string {
+	most := h.Most
+	if most <= 0 {
+		most = defaultMost
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tree[name].Kind != File })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(tree[a].Size, tree[b].Size) })
+	over, total := map[string]string{}, int64(0)
+	for _, name := range names {
+		if size := tree[name].Size; size > most-total {
+			over[name] = fmt.Sprintf("it has %s, and no more than %s comes home (sync.max_return_bytes)", Size(size), Size(most))
+			continue
+		}
+		total += tree[name].Size
+	}
+	return over
 }
 
 // hidden reports whether name is below a directory that cannot be looked at, so
@@ -490,104 +516,6 @@ var errDamaged = errors.New("what is kept of it was damaged on this computer")
 
 // Open opens the content of an entry of a change.
 func (h *Home) open(e Entry) (*os.File, error) { return os.Open(h.content(e.Sum)) }
-
-// add keeps content and returns its checksum.
-func (h *Home) add(r io.Reader, most int64) (Entry, error) {
-	f, err := os.CreateTemp(filepath.Join(h.Dir, "content"), ".part-*")
-	if err != nil {
-		return Entry{}, err
-	}
-	defer os.Remove(f.Name())
-	sum, to := sha256.New(), &holed{f: f}
-	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, most+1))
-	if err == nil && n > most {
-		err = errTooMuch
-	}
-	if err == nil {
-		err = to.end()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return Entry{}, err
-	}
-	e := Entry{Kind: File, Size: n, Sum: "sha256:" + hex.EncodeToString(sum.Sum(nil))}
-	return e, os.Rename(f.Name(), h.content(e.Sum))
-}
-
-// fetch brings the content of the named files. Their names travel in as many
-// batches as command lines of a safe length need. What the sandbox could not
-// pack is missing from the result.
-func (h *Home) fetch(ctx context.Context, sb sandbox.Sandbox, names []string) (map[string]Entry, error) {
-	got := map[string]Entry{}
-	var batch []string
-	size := 0
-	for i, name := range names {
-		batch, size = append(batch, "./"+name), size+len(name)+8
-		if size < sandbox.MaxArg/2 && i < len(names)-1 {
-			continue
-		}
-		if err := h.fetchBatch(ctx, sb, batch, got); err != nil {
-			return got, err
-		}
-		batch, size = nil, 0
-	}
-	return got, nil
-}
-
-func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []string, got map[string]Entry) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	asked := map[string]bool{}
-	for _, name := range names {
-		asked[strings.TrimPrefix(name, "./")] = true
-	}
-	pr, pw := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pw.CloseWithError(sandbox.Pack(ctx, sb, h.base.Dir, names, pw, zstandard()))
-	}()
-	err := func() error {
-		for tr := tar.NewReader(pr); ; {
-			hd, err := tr.Next()
-			if err == io.EOF {
-				// What follows the end mark is padding, and Pack's own error.
-				_, err := io.Copy(io.Discard, pr)
-				if sandbox.CodeOf(err) == sandbox.CodeInternal {
-					return nil // tar itself complained: what it lacks is missing from got
-				}
-				return err
-			}
-			if err != nil {
-				if sandbox.CodeOf(err) == sandbox.CodeInternal && len(got) == 0 {
-					return nil
-				}
-				return err
-			}
-			name := strings.TrimPrefix(hd.Name, "./")
-			if !asked[name] {
-				continue // nobody asked for it
-			}
-			switch hd.Typeflag {
-			case tar.TypeReg:
-				e, err := h.add(tr, maxBringFile)
-				if err != nil {
-					return err
-				}
-				got[name] = e
-			case tar.TypeLink: // the same file under another name
-				if e, ok := got[strings.TrimPrefix(hd.Linkname, "./")]; ok {
-					got[name] = e
-				}
-			}
-		}
-	}()
-	if err != nil {
-		cancel()
-	}
-	pr.CloseWithError(err)
-	<-done
-	return err
-}
 
 // String counts the changes for people.
 func (h *Home) String() string {

@@ -150,11 +150,12 @@ type Listing struct {
 // histories of a home directory. With known, an earlier Tree of the same place,
 // only the content of files that changed since is read.
 func List(ctx context.Context, sb sandbox.Sandbox, dir string, sent *Plan, known Tree) (*Listing, error) {
-	return listBut(ctx, sb, dir, leftOut(sent), known)
+	return listBut(ctx, sb, dir, leftOut(sent), known, func(int64) {})
 }
 
-// listBut is List with the tests of find for what is left out.
-func listBut(ctx context.Context, sb sandbox.Sandbox, dir, but string, known Tree) (*Listing, error) {
+// listBut is List with the tests of find for what is left out. With known, reads is
+// told how many bytes the sandbox has to read.
+func listBut(ctx context.Context, sb sandbox.Sandbox, dir, but string, known Tree, reads func(int64)) (*Listing, error) {
 	var unknown func(string, *Entry) bool
 	if known != nil {
 		unknown = func(name string, e *Entry) bool {
@@ -163,6 +164,7 @@ func listBut(ctx context.Context, sb sandbox.Sandbox, dir, but string, known Tre
 				e.Sum = old.Sum
 				return false
 			}
+			reads(e.Size)
 			return true
 		}
 	}

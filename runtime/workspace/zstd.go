@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"compress/gzip"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,4 +24,10 @@ func zstandard() sandbox.Codec {
 			return zr.IOReadCloser(), nil
 		},
 	}
+}
+
+// codecs are what a part of a file may travel by.
+func codecs() []sandbox.Codec {
+	gz := sandbox.Codec{Program: "gzip", Reader: func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }}
+	return []sandbox.Codec{zstandard(), gz}
 }
