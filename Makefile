@@ -46,7 +46,7 @@ cross:
 staticcheck:
 	$(GO) tool staticcheck ./...
 
-# Without the fault matrices, which make ci runs under the race detector.
+# Without what takes long: make test and make ci have that, too.
 short:
 	$(GO) test -short -p 6 ./...
 

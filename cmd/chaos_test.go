@@ -38,6 +38,7 @@ var (
 // cloud fails at any moment. Whatever happens: the project stays as it is, what is on
 // record can be read, what calls have finished can be had, and prune leaves nothing.
 func TestChaos(t *testing.T) {
+	slow(t)
 	seed := *chaosSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -120,6 +120,7 @@ Nothing outside the sandbox was touched.
 // TestScreens tells the story that the pictures of README.md show, and holds each of
 // them to the program as it is.
 func TestScreens(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	srv := modeltest.New(t)
 	srv.Script(

@@ -50,12 +50,21 @@ func TestMain(m *testing.M) {
 //	storm STATUS           answer everything with that status and do nothing
 //	plug [DELAY]           end both, after a while
 //	[snapshots]            the cloud can keep the state of a machine, and remove it
-//	await OP               wait until that operation, or "model", has been asked for
+//	await OP [N]           wait until that operation, or "model", has been asked for, N times
 func TestStories(t *testing.T) { stories(t, "script", nil) }
+
+// slow skips what takes long, and runs without -short only.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long; make test and make ci run it")
+	}
+}
 
 // TestClouds tells the stories of testdata/clouds with one cloud, or with -full with
 // every one. It is named in $CLOUD.
 func TestClouds(t *testing.T) {
+	slow(t)
 	for _, p := range builtin() {
 		d := p.Describe()
 		if d.Features.Host || d.Name != "daytona" && !*full {
@@ -234,12 +243,17 @@ func checkAsked(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	s := on(ts)
+	s, n := on(ts), 1
+	if len(args) > 1 {
+		var err error
+		n, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if args[0] == "model" && s.model != nil && len(s.model.Requests()) > 0 {
+		if args[0] == "model" && s.model != nil && len(s.model.Requests()) >= n {
 			return
 		}
-		if s.cloud != nil && len(s.cloud.Requests(args[0])) > 0 {
+		if s.cloud != nil && len(s.cloud.Requests(args[0])) >= n {
 			return
 		}
 	}

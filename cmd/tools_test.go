@@ -14,6 +14,7 @@ var full = flag.Bool("full", false, "the tools' rules and the stories of sandbox
 
 // The tools' rules hold in a remote sandbox as they do on this computer.
 func TestTools(t *testing.T) {
+	slow(t)
 	for _, name := range slices.Sorted(maps.Keys(clouds)) {
 		if !*full && name != "daytona" {
 			continue
