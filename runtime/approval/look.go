@@ -131,7 +131,7 @@ func (c *command) look(name string, args []word) {
 						break
 					}
 					if strings.ContainsAny(w.text, "{}") {
-						w.static = false
+						w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{")
 					}
 					words = append(words, w)
 				}
@@ -140,7 +140,7 @@ func (c *command) look(name string, args []word) {
 					c.secrets = true
 					c.find(T1s, "reads credentials")
 				}
-				c.perFile(append(words, word{many: w.text == "-X" || w.text == "--exec-batch"}), !c.here() || slices.ContainsFunc(before, c.outside))
+				c.perFile(append(words, word{many: w.text == "-X" || w.text == "--exec-batch", found: true}), !c.here() || slices.ContainsFunc(before, c.outside))
 				return
 			}
 			if !w.static {

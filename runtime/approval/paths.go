@@ -12,10 +12,12 @@ import (
 // are resolved.
 type word struct {
 	text   string
-	static bool // text is exact, apart from file name patterns
-	glob   bool // text holds a file name pattern
-	input  bool // the output of a process, as a file
-	many   bool // not in quotes, and may become several words
+	static bool   // text is exact, apart from file name patterns
+	glob   bool   // text holds a file name pattern
+	input  bool   // the output of a process, as a file
+	many   bool   // not in quotes, and may become several words
+	found  bool   // the name of a file that a search found
+	head   string // what is known of its beginning, if it is not static
 }
 
 func literal(text string) word { return word{text: text, static: true} }

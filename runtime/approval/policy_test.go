@@ -527,7 +527,6 @@ func TestLooksThatAct(t *testing.T) {
 		`git diff --text a`,
 		`git log --no-merges`,
 		`git config --get remote.origin.url`,
-		`git config --list`,
 		`git clean -nd`,
 		`git branch -a`,
 		`git archive HEAD`,

@@ -332,8 +332,15 @@ func (o options) values(names ...string) []word {
 	return all
 }
 
-// program judges a program by its name.
+// program judges a program by its name, and holds it against the table of forms.
 func (c *command) program(name string, args []word) {
+	from := len(*c.found)
+	c.does(name, args)
+	c.gate(name, args, from)
+}
+
+// does judges what a program does by its name.
+func (c *command) does(name string, args []word) {
 	switch name {
 	// Builtins and programs that look at nothing but their arguments.
 	case ":", "true", "false", "echo", "pwd", "sleep", "seq", "expr", "test", "[", "[[", "]]", "basename", "dirname", "whoami", "id", "groups", "logname", "tty", "uname", "arch", "nproc",
@@ -1046,7 +1053,11 @@ func (c *command) xargs(args []word) {
 			rest[i].static = false
 		}
 	}
-	c.perFile(append(slices.Clone(rest), word{many: true}), !c.in.names || o.has("-a", "--arg-file"))
+	names := c.in.names && !o.has("-a", "--arg-file")
+	for i := range rest {
+		rest[i].found = names && !rest[i].static && !strings.HasPrefix(rest[i].text, "-")
+	}
+	c.perFile(append(slices.Clone(rest), word{many: true, found: names}), !names)
 }
 
 func (c *command) findFiles(args []word) {
@@ -1093,7 +1104,7 @@ func (c *command) findFiles(args []word) {
 			for i++; i < len(args) && !(args[i].static && (args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}")); i++ {
 				w := args[i]
 				if strings.Contains(w.text, "{}") {
-					w.static = false
+					w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{}")
 				}
 				words = append(words, w)
 			}

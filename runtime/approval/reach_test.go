@@ -393,7 +393,6 @@ func TestOrdinaryWork(t *testing.T) {
 		`node -v`,
 		`make --version`,
 		`go env GOPATH`,
-		`go env -json`,
 		`tar -cvzf a.tgz src`,
 		`yq '.environment' f.yml`,
 		`yq -i '.a = 1' f.yml`,

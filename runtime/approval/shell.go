@@ -1068,7 +1068,13 @@ func (c *command) subscript(w word) word {
 // text joins the parts of a word.
 func (c *command) text(parts []syntax.WordPart) word {
 	w := word{static: true}
+	keep := func(known string, static bool) {
+		if static && !w.static {
+			w.head = known
+		}
+	}
 	for i, p := range parts {
+		known, static := w.text, w.static
 		switch x := p.(type) {
 		case *syntax.Lit:
 			text, glob, ok := plainText(x.Value)
@@ -1089,6 +1095,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 			w.text, w.static = w.text+text, w.static && ok
 		case *syntax.DblQuoted:
 			for _, q := range x.Parts {
+				known, static := w.text, w.static
 				switch y := q.(type) {
 				case *syntax.Lit:
 					w.text += inQuotes(y.Value)
@@ -1096,9 +1103,11 @@ func (c *command) text(parts []syntax.WordPart) word {
 					value, ok := c.value(y)
 					w.text, w.static = w.text+value, w.static && ok
 					w.glob = w.glob || ok && c.patterns[y.Param.Value]
+					w.many = w.many || !ok && list(y)
 				default:
 					w.static = false
 				}
+				keep(known, static)
 			}
 		case *syntax.ParamExp:
 			value, ok := c.value(x)
@@ -1113,10 +1122,20 @@ func (c *command) text(parts []syntax.WordPart) word {
 		case *syntax.ProcSubst:
 			w.input, w.static = len(parts) == 1, false
 		default:
-			w.static = false
+			w.static, w.many = false, true
 		}
+		keep(known, static)
 	}
 	return w
+}
+
+// list reports whether an expansion is several words even in quotes.
+func list(x *syntax.ParamExp) bool {
+	if x.Param == nil || x.Param.Value == "@" || x.Names != 0 || x.Excl {
+		return true
+	}
+	i, is := x.Index.(*syntax.Word)
+	return x.Index != nil && (!is || i.Lit() == "@")
 }
 
 // value is what a variable is known to hold.

@@ -1,0 +1,42 @@
+package approval
+
+// A line of the tables of forms is: programs and their verbs, a colon, their options
+// and operands, as form.read says; "a,b" in a path stands for both. A name with "@"
+// stands for what follows its own colon. "name = -v | --version" lists arguments that
+// are known as a whole. Lines that begin with a space go on.
+
+// shellForms are the builtins of the shell, and programs that start others.
+const shellForms = `
+true,false,echo,test,[,[[,expr,exit,return,break,continue,shift,set,shopt: +plain
+printf: +first -v=text text*
+pwd: -LP
+cd: +first -LP look
+pushd,popd: look
+read: +first -rs -adNnptu=text text*
+mapfile,readarray: +first -t -dnsu=text text
+getopts: +first text text text*
+unset: +first -vf text*
+wait: +first -n -p=text text*
+jobs: -lnprs num*
+trap: +first -lp text text*
+umask: -S num
+type: +first -atpf name*
+command: +first -vVp cmd
+which: -a name*
+hash: -rlt name*
+alias unalias times ulimit caller dirs logname = 
+ulimit = -a | -n
+
+env: +first -i0v -u=text -C=look --ignore-environment --null --unset=text --chdir=look cmd
+printenv: -0 --null name*
+nice: +first -# -n=num --adjustment=num cmd
+nohup,builtin,exec,time: +first cmd
+time: -pv -f=text --format=text --portability --verbose
+setsid: +first -wcf --wait cmd
+stdbuf: +first -ioe=text --input=text --output=text --error=text cmd
+ionice: +first -cn=num --class=num --classdata=num cmd
+timeout: +first -v -k=num -s=text --kill-after=num --signal=text --preserve-status --foreground --verbose num cmd
+watch: +first -detbg -n=num --interval=num --differences --no-title cmd
+xargs: +first -0rtx -i?text -nLPs=num -IdE=text -a=file --null --no-run-if-empty --verbose --exit --max-args=num --max-procs=num --max-chars=num --delimiter=text --arg-file=file --replace?text --max-lines?num -l?num cmd
+sh,bash,dash,ash: +first -euxvfcs -o={pipefail,errexit,nounset,xtrace,noglob,verbose} --norc --noprofile cmd
+`

@@ -1,0 +1,69 @@
+package approval
+
+// systemForms are programs that say how the machine is, and what is installed.
+const systemForms = `
+whoami,tty,lsmod,arch,groups,users: name*
+id: -ugnGrz --user --group --name --groups --real --zero name*
+uname: -asnrvmpio --all --kernel-name --kernel-release --machine --operating-system
+nproc: --all --ignore=num
+hostname: -sfiI --short --fqdn
+date: -uRj -r=file -I?text -dv=text --date=text --reference=file --iso-8601?text --rfc-3339=text --utc --universal --rfc-email date
+uptime: -ps --pretty --since
+who: -abdHlmqrTtu {am} {i,I}
+w: -hsfoiu name
+free: -bkmghtlwv -s=num -c=num --human --total --wide --mega --giga
+lscpu: -aeJ --json
+lsblk: -afmnlpbdtPJr -o=text --all --fs --json --output=text --noheadings look*
+lspci: -vnkxtbPm -sd=text
+lsusb: -tv -sd=text
+vmstat: -asdwtn num num
+iostat: -xkmdcthyzN num num
+ps: -AaNdeflFHjmMwLyTZcrSuxkv -opCuUgGst=text --forest --no-headers --headers --sort=text --pid=text --user=text --format=text --width=num --cols=num name*
+pgrep: -lafcnoviwx -duUgGPst=text --list-name --list-full --full --count --newest --oldest --exact --ignore-case text
+pidof: -sx name*
+getconf: -a name look
+cal: -#yjm3 num num
+sleep: num*
+clear: -x
+tput: name*
+getent: {passwd,group,services,protocols,networks,rpc,shells} name*
+lsof: -nPtlUaR -i?text -pucs=text look*
+ss: -tlnpuaxsieomH460r text*
+netstat: -tlnpuarsieW46
+locale: -a -m name
+whereis: -bms name*
+journalctl: -xefrkHaqlT -n?num -b?text -uSUptg=text -o={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --since=text --until=text --unit=text --lines?num --output={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --no-pager --boot?text --follow --reverse --utc --user --system
+ --grep=text --priority=text --no-hostname --list-boots --disk-usage --dmesg
+dmesg: -THkruxLe --human --ctime --level=name --facility=name --kernel --userspace
+@systemctl: --no-pager -laq --full --all --user --system --failed --plain --no-legend --quiet -no=text -t=text --type=text --state=text -p=text --property=text --lines=num --output=text
+systemctl: @systemctl
+systemctl status,show,list-units,list-unit-files,list-timers,list-dependencies,is-active,is-enabled,is-failed,is-system-running,cat,get-default: @systemctl name*
+service: name {status}
+hostnamectl timedatectl localectl = | status
+mount = | -l
+ip: +words -4 -6 -s -d -o -j -p -c -br -brief -details -stats -statistics -json -pretty -color -oneline {a,addr,address,l,link,r,ro,route,n,neigh,neighbor,neighbour,rule} {show,list,ls,get} name*
+ifconfig: -a name
+route: -n
+sysctl: -n name*
+apt: --installed --upgradable -a
+apt list,show,search,policy: --installed --upgradable -a --all-versions --names-only -n name*
+apt-cache policy,show,search,depends,rdepends,madison: -n --names-only --installed name*
+dpkg: -lLsS --list --listfiles --status --search --print-architecture look*
+rpm: -qailcdR -f=look name*
+dnf,yum list,info,search,repolist,provides: -q --installed --available --all name*
+brew list,info,search,deps,outdated,leaves: -v --versions --formula --cask --installed --json name*
+port search,info,list,installed: name*
+pacman: -Qielo look*
+apk info,list,search: -v --installed name*
+snap list,info: name*
+make gmake ruby perl php node nodejs = -v | --version
+node,nodejs,deno: --version
+python python2 python3 = -V | --version
+pypy pypy3 deno Rscript julia java cmake vim nvim emacs nano less man just nix bc dc m4 uv pip pip3 gem = --version
+go version:
+go help: name
+go env: +some {GOPATH,GOROOT,GOOS,GOARCH,GOVERSION,GOMODCACHE,GOCACHE,GOBIN,GOFLAGS,GOMOD,GOWORK,GO111MODULE,GOTOOLCHAIN,CGO_ENABLED}*
+go doc: +words -all -src -u -c -short -cmd name*
+go fmt: +words -n -x name*
+go vet: +words -v -n -json -tags=text name*
+`
