@@ -143,7 +143,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	if asks(cfg) && ctx.Err() == nil {
 		want = a.askExport(ctx, s, want)
 	}
-	endErr := s.End()
+	endErr := s.End(ctx)
 	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
 	f.slip.ended(s, work)
 	for _, endErr := range []error{endErr, exportErr} {

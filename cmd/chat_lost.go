@@ -103,7 +103,7 @@ func (c *conversation) recover(want string) (tui.Reply, error) {
 // one once more.
 func (a *app) let(s *session.Session, c *conversation, p *headless.Printer) {
 	if c.gone {
-		s.End() // its error says once more that the machine is gone
+		s.End(context.Background()) // its error says once more that the machine is gone
 		return
 	}
 	if err := s.Leave(); err != nil {

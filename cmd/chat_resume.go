@@ -126,7 +126,7 @@ func (a *app) replace(ctx context.Context, box *box, was thread.Machine, p *head
 	}
 	told, err := a.seed(ctx, s, was.Work, p)
 	if err != nil {
-		return nil, "", errors.Join(fmt.Errorf("put the saved work into the new machine: %w", err), s.End())
+		return nil, "", errors.Join(fmt.Errorf("put the saved work into the new machine: %w", err), s.End(ctx))
 	}
 	return s, "The machine of before is not there any more; this is a new one with the project as it is now on the user's computer. " + told +
 		" What was installed or started there is not here.", nil

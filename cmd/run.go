@@ -146,6 +146,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		a.noteOrphans(cfg, f.thread)
 		a.tidySaved(cfg)
 	}
+	whole := ctx // with the end, which the time limit is not of
 	if cfg.Run.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, cfg.Run.Timeout, errRunTimeout)
@@ -256,7 +257,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		return loop.Run(ctx, prompt)
 	}()
 	err = ended(ctx, err)
-	endErr := s.End()
+	endErr := s.End(whole)
 	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
 	f.slip.ended(s, work)
 	for _, endErr := range []error{endErr, exportErr} {
