@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,7 @@ import (
 
 // changesCommands are the ways back: what runs changed in their sandboxes.
 func (a *app) changesCommands(flags *given) []*cobra.Command {
-	return []*cobra.Command{a.planCommand(flags), a.diffCommand(flags), a.pullCommand(flags), a.applyCommand(flags), a.exportCommand(flags), a.rescueCommand()}
+	return []*cobra.Command{a.planCommand(flags), a.diffCommand(flags), a.pullCommand(flags), a.applyCommand(flags), a.exportCommand(flags), a.rescueCommand(flags)}
 }
 
 const runHelp = `
@@ -106,7 +107,11 @@ func (a *app) sayAside(h *workspace.Home, aside []workspace.Aside) {
 		}
 	}
 	for _, l := range h.Left {
-		a.warnf("not here: %q: %s", l.Name, l.Why)
+		if l.Over && !h.Run.Whole {
+			a.warnf("not here: %q: %s; as long as the sandbox is there: talkops sandbox rescue --no-limit %s", l.Name, l.Why, h.Run.ID)
+		} else {
+			a.warnf("not here: %q: %s", l.Name, l.Why)
+		}
 	}
 }
 
@@ -201,65 +206,6 @@ func (a *app) diffCommand(flags *given) *cobra.Command {
 	c.Flags().BoolVar(&stat, "stat", false, "count lines instead of showing them")
 	c.Flags().BoolVar(&all, "all", false, allHelp)
 	return c
-}
-
-// stat shows one line for each change.
-func (a *app) stat(h *workspace.Home, changes []workspace.Change) error {
-	w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
-	for _, c := range changes {
-		what := "M"
-		switch {
-		case c.Now == nil:
-			what = "D"
-		case c.Was == nil:
-			what = "A"
-		}
-		size := ""
-		switch {
-		case c.Now != nil && c.Now.Kind == workspace.Dir, c.Now == nil && c.Was != nil && c.Was.Kind == workspace.Dir:
-			size = "directory"
-		default:
-			var patch bytes.Buffer
-			if _, err := h.Patch(&patch, []workspace.Change{c}); err != nil {
-				return err
-			}
-			plus, minus, binary := count(patch.Bytes())
-			switch {
-			case binary && c.Now != nil:
-				size = "binary, " + workspace.Size(c.Now.Size)
-			case binary:
-				size = "binary"
-			default:
-				size = fmt.Sprintf("+%d -%d", plus, minus)
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", what, quoted(c.Name), size)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.streams.Out, h)
-	return nil
-}
-
-// count tells how many lines of text a patch adds and takes away.
-func count(patch []byte) (plus, minus int, binary bool) {
-	inside := false
-	for line := range bytes.Lines(patch) {
-		switch {
-		case bytes.HasPrefix(line, []byte("diff ")):
-			inside = false
-		case bytes.HasPrefix(line, []byte("GIT binary")):
-			binary = true
-		case bytes.HasPrefix(line, []byte("@@ ")):
-			inside = true
-		case inside && line[0] == '+':
-			plus++
-		case inside && line[0] == '-':
-			minus++
-		}
-	}
-	return plus, minus, binary
 }
 
 // paged shows a patch: as it is to a file or pipe, and to a person in colours and
@@ -494,20 +440,30 @@ func (a *app) exportTar(h *workspace.Home, file string, changes []workspace.Chan
 	return os.Rename(f.Name(), file)
 }
 
-func (a *app) rescueCommand() *cobra.Command {
+func (a *app) rescueCommand(flags *given) *cobra.Command {
+	var unlimited bool
 	c := &cobra.Command{
 		Use: "rescue [RUN]", Short: "List the work that runs left, or get that of one", Args: optionalRun(0),
 		Long: `Rescue lists the work of runs that is kept on this computer, also of those that were
 killed. With RUN it looks for more in the run's sandbox, as long as that is there, and
-writes a patch of all there is.`,
+writes a patch of all there is. What is more than sync.max_return_bytes stays there, the
+largest files first, unless --no-limit is given.`,
 		Example: "  talkops sandbox rescue\n  talkops sandbox rescue 0123456789ab",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listWork()
 			}
-			return a.rescue(c.Context(), args[0])
+			most := int64(0) // as by default, if the settings cannot be read
+			if cfg, err := a.loadFor(c, flags); err == nil {
+				most = cfg.Sync.MaxReturnBytes
+			}
+			if unlimited {
+				most = math.MaxInt64
+			}
+			return a.rescue(c.Context(), args[0], most)
 		},
 	}
+	c.Flags().BoolVar(&unlimited, "no-limit", false, "also what is more than sync.max_return_bytes")
 	return c
 }
 
@@ -540,7 +496,8 @@ func (a *app) listWork() error {
 	return w.Flush()
 }
 
-func (a *app) rescue(ctx context.Context, run string) error {
+// rescue gets the work of a run, of which at most so many bytes come home.
+func (a *app) rescue(ctx context.Context, run string, most int64) error {
 	var h *workspace.Home
 	for _, x := range a.homes() {
 		if x.Run.ID == run || x.Run.Sandbox == run || "talkops-"+x.Run.ID == run {
@@ -553,6 +510,7 @@ func (a *app) rescue(ctx context.Context, run string) error {
 	if a.running(h) {
 		return &usageError{fmt.Sprintf("run %s goes on in process %d; its work comes home when it ends", run, h.Run.PID)}
 	}
+	h.Most = most
 	leases, err := a.leases().List()
 	if err != nil {
 		a.warnf("warning: %v", err)
@@ -592,8 +550,6 @@ func (a *app) lookAgain(ctx context.Context, lease session.Lease, h *workspace.H
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
 	err = session.Rescue(ctx, p, lease, settings, a.leases(), h)
 	if errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound) {
 		a.warnf("the sandbox is gone; this is what came home before")

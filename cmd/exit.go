@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/config"
@@ -134,6 +135,8 @@ func advise(err error) string {
 		return "Nothing ran on this computer and no other sandbox was made."
 	case isStart:
 		return "Nothing ran on this computer."
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "A disk of this computer is full, or your share of it. Make room and do it again; work that did not come home: talkops sandbox rescue. To remove saved work that is not needed: talkops sandbox prune --discard."
 	case errors.Is(err, agent.ErrTurns):
 		return "Allow more with --max-turns N."
 	case errors.Is(err, agent.ErrBudget):

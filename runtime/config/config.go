@@ -150,6 +150,7 @@ type Sync struct {
 	Include, Exclude, AllowSecrets []string
 	Gitignore                      bool
 	MaxFileBytes, MaxTotalBytes    int64
+	MaxReturnBytes                 int64 // of what comes back
 }
 
 // Saved bounds the work of runs that is kept on this computer.

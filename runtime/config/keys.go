@@ -79,6 +79,7 @@ func Keys() []Key {
 		{Name: "sync.gitignore", Paths: []string{"sync.gitignore"}, Env: []string{"TALKOPS_SYNC_GITIGNORE"}, Kind: Bool, Default: true, Scope: ScopeFreeTrue, Help: "also skip what git ignores"},
 		{Name: "sync.max_file_bytes", Paths: []string{"sync.max_file_bytes"}, Kind: Int, Default: int64(10 << 20), Min: 1, Scope: ScopeFreeLower, Help: "larger files are skipped"},
 		{Name: "sync.max_total_bytes", Paths: []string{"sync.max_total_bytes"}, Kind: Int, Default: int64(2 << 30), Min: 1, Scope: ScopeFreeLower, Help: "a larger upload is refused"},
+		{Name: "sync.max_return_bytes", Paths: []string{"sync.max_return_bytes"}, Env: []string{"TALKOPS_SYNC_MAX_RETURN_BYTES"}, Kind: Int, Default: int64(8 << 30), Min: 1, Scope: ScopeUser, Help: "more than this altogether does not come home from a sandbox, which is left running then"},
 		{Name: "sync.allow_secrets", Paths: []string{"sync.allow_secrets"}, Kind: List, Scope: ScopeUser, Help: "exact exceptions from the secret filter"},
 		{Name: "saved.max_age", Paths: []string{"saved.max_age"}, Kind: Duration, Default: 30 * 24 * time.Hour, Min: 60, Scope: ScopeUser, Help: "work of runs that was applied, exported or pulled is removed from this computer's record after this"},
 		{Name: "saved.max_bytes", Paths: []string{"saved.max_bytes"}, Kind: Int, Default: int64(5 << 30), Min: 1, Scope: ScopeUser, Help: "and, the oldest first, while it is more than this altogether"},

@@ -193,6 +193,7 @@ func (c *Config) fill(src Sources) error {
 	c.Sync = Sync{
 		Include: c.words("sync.include"), Exclude: c.words("sync.exclude"), AllowSecrets: c.words("sync.allow_secrets"),
 		Gitignore: c.truth("sync.gitignore"), MaxFileBytes: c.whole("sync.max_file_bytes"), MaxTotalBytes: c.whole("sync.max_total_bytes"),
+		MaxReturnBytes: c.whole("sync.max_return_bytes"),
 	}
 	c.Tools = Tools{c.span("tools.exec_timeout"), c.span("tools.exec_timeout_max"), int(c.whole("tools.output_bytes"))}
 	c.Model.Name = c.text("model.default")

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
+
+// rescueTimeout is how long a machine may keep silent.
+const rescueTimeout = 5 * time.Minute
 
 // Rescue brings home what still stands in the machine of a run that is no more,
 // and says so on its lease. The machine is left running.
@@ -16,12 +20,14 @@ func Rescue(ctx context.Context, p sandbox.Provider, lease Lease, settings map[s
 	if err := home.Resume(); err != nil {
 		return fmt.Errorf("what the run began with is not on record: %w", err)
 	}
-	sb, err := p.Open(ctx, sandbox.Spec{ID: lease.ID, Token: lease.Token, Settings: settings})
+	opening, cancel := context.WithTimeout(ctx, rescueTimeout)
+	defer cancel()
+	sb, err := p.Open(opening, sandbox.Spec{ID: lease.ID, Token: lease.Token, Settings: settings})
 	if err != nil {
 		return err
 	}
 	defer sb.Close()
-	if err := home.Bring(ctx, sb, true); err != nil {
+	if err := whileArriving(ctx, home, rescueTimeout, func(ctx context.Context) error { return home.Bring(ctx, sb, true) }); err != nil {
 		return err
 	}
 	// The lease goes first: a home that says that it is whole is not looked at again.

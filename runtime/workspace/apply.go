@@ -238,7 +238,7 @@ func (a *applier) run(todo []Change) error {
 				continue
 			}
 			if err := do(c); err != nil {
-				if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+				if full(err) {
 					return fmt.Errorf("%q: %w", c.Name, err)
 				}
 				failed[c.Name] = true

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -294,6 +295,18 @@ type UnseenError struct{ Line string }
 
 func (e *UnseenError) Error() string { return "not everything could be looked at: " + e.Line }
 
+// A FullError says that there is no room on this computer for what comes home.
+type FullError struct {
+	Dir string
+	Err error
+}
+
+func (e *FullError) Error() string { return "there is no room for the work in " + e.Dir }
+
+func (e *FullError) Unwrap() error { return e.Err }
+
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
 // A LostError names work that could not be brought home.
 type LostError struct {
 	Left  []Left
@@ -386,7 +399,11 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		if old := h.change(name); old != nil && old.Now != nil && old.Now.Kind == File {
 			next[name] = *old
 		}
-		left = append(left, Left{Name: name, Why: "it could not be read", Lost: true})
+		why := "it could not be read"
+		if full(err) {
+			why = "the disk of this computer is full"
+		}
+		left = append(left, Left{Name: name, Why: why, Lost: true})
 	}
 	for name, c := range next {
 		if had, ok := h.have[name]; ok && c.Now != nil && strings.HasPrefix(c.Now.Sum, "cksum:") {
@@ -399,7 +416,10 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		h.Changes = append(h.Changes, next[name])
 	}
 	if werr := h.write(); werr != nil {
-		return werr
+		err = cmp.Or(err, werr)
+	}
+	if full(err) {
+		return &FullError{h.Dir, err}
 	}
 	if err != nil {
 		return err

@@ -226,7 +226,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error {
 	switch {
-	case strings.Contains(e.stderr, "No space left"):
+	case strings.Contains(e.stderr, "No space left"), strings.Contains(e.stderr, "tar: ") && strings.Contains(e.stderr, ": Wrote only "):
 		return &Error{Code: CodeNoSpace}
 	case strings.Contains(e.stderr, "Permission denied"):
 		return fs.ErrPermission
