@@ -534,6 +534,9 @@ func (a *app) rescue(ctx context.Context, run string, most int64) error {
 		}
 	}
 	a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)
+	if lost, is := errors.AsType[*workspace.LostError](missed); is {
+		return &exportError{"some of the work is in the sandbox alone", lost}
+	}
 	if missed != nil {
 		return &exportError{"there may be more in the sandbox, which could not be looked at", missed}
 	}

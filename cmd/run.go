@@ -622,7 +622,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 	b.opts = session.Options{
 		USDPerHour: usd,
 		Provider:   p, Spec: spec, Leases: a.leases(), WorkDir: a.savedDir(),
-		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep,
+		Root: cfg.Root, Start: cfg.Start, Keep: cfg.Sandbox.Keep, MaxReturn: cfg.Sync.MaxReturnBytes,
 		CreateTimeout: cfg.Sandbox.CreateTimeout, SetupTimeout: cfg.Sandbox.SetupTimeout,
 	}
 	if b.host {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +100,20 @@ func (s *Session) End(ctx context.Context) error {
 	err := s.bringHome(ctx)
 	if gone := errors.Is(err, sandbox.ErrGone) || errors.Is(err, sandbox.ErrNotFound); err != nil && !gone && s.Fresh {
 		s.problem("sandbox %s keeps your work and ends by itself %s", s.lease.ID, s.lease.Ends())
-		s.opts.Warn("fetch it: talkops sandbox rescue %s", s.lease.Run)
+		option := ""
+		if lost, is := errors.AsType[*workspace.LostError](err); is {
+			for i, l := range lost.Left {
+				if i == 5 {
+					s.opts.Warn("and %d more", len(lost.Left)-i)
+					break
+				}
+				s.opts.Warn("%q did not come home: %s", l.Name, l.Why)
+			}
+			if slices.ContainsFunc(lost.Left, func(l workspace.Left) bool { return l.Over }) {
+				option = " --no-limit"
+			}
+		}
+		s.opts.Warn("fetch it: talkops sandbox rescue%s %s", option, s.lease.Run)
 		s.opts.Warn("end it: talkops sandbox rm --discard %s", s.lease.ID)
 		return &UnsavedError{s.lease.ID, err}
 	}
@@ -187,12 +201,14 @@ func (s *Session) keepBaseline() error {
 // bringHome brings home what changed in the sandbox since it was set up.
 func (s *Session) bringHome(ctx context.Context) error {
 	s.unwatch()
-	err := patience{s.opts.Provider.Describe().Title, s.opts.Note}.try(ctx, func(ctx context.Context) error {
+	err := patience{s.opts.Provider.Describe().Title, s.opts.Note}.try(ctx, func(ctx context.Context, heard heard) error {
 		select {
 		case <-s.watching:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		s.home.Heard = heard
+		defer func() { s.home.Heard = nil }()
 		for try := 1; ; try++ {
 			// What something there made and removed again while it was looked at is
 			// not missing the next time.
@@ -207,9 +223,8 @@ func (s *Session) bringHome(ctx context.Context) error {
 	}
 	// Every file is read once more, in case a clock there does not tell of a
 	// change, as long as that can be done in the time there is.
-	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*endTimeout)
-	defer cancel()
-	if err := s.home.Bring(again, s.Sandbox, true); err != nil && again.Err() == nil {
+	err = whileArriving(context.WithoutCancel(ctx), s.home, 2*endTimeout, func(ctx context.Context) error { return s.home.Bring(ctx, s.Sandbox, true) })
+	if _, quiet := errors.AsType[*quietError](err); err != nil && !quiet {
 		return err
 	}
 	for i, l := range s.home.Left {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -22,6 +23,9 @@ const (
 	sayEvery = 5 * time.Second
 )
 
+// A heard function is told as content arrives, like workspace.Home's Heard.
+type heard = func(arrived int64, busy time.Duration)
+
 // A patience is with a vendor that cannot be reached when the changes are to come home.
 type patience struct {
 	title string // of the provider
@@ -30,17 +34,30 @@ type patience struct {
 
 // try does something until it succeeds, fails for another reason than that the vendor
 // is unavailable, or took too long: it has mostPatience, or leastPatience if ctx was
-// cancelled before. If ctx ends later, a wait that was told of is over at once. The
-// context that do gets is not ctx, and ends with the wait. The error is the last that
-// tells why.
-func (p patience) try(ctx context.Context, do func(ctx context.Context) error) error {
+// cancelled before, and no more than ctx has. If ctx ends later, a wait that was told of is over at once. The
+// context that do gets is not ctx, and ends with the wait. When do tells heard that
+// something arrives, the time begins anew. The error is the last that tells why.
+func (p patience) try(ctx context.Context, do func(ctx context.Context, heard heard) error) error {
 	most := mostPatience
 	if errors.Is(ctx.Err(), context.Canceled) {
 		most = leastPatience
 	}
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	if end, ok := ctx.Deadline(); ok && ctx.Err() == nil {
+		most = min(most, time.Until(end).Round(time.Second))
+	}
+	work, cancelFor := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancel := func() { cancelFor(nil) }
+	silence := time.AfterFunc(most, func() { cancelFor(context.DeadlineExceeded) })
+	defer silence.Stop()
 	var mu sync.Mutex
 	var last error
+	came := int64(0)
+	heard := func(arrived int64, busy time.Duration) {
+		silence.Reset(most + busy)
+		mu.Lock()
+		came += arrived
+		mu.Unlock()
+	}
 	over, watched := make(chan struct{}), make(chan struct{})
 	defer func() { cancel(); close(over); <-watched }()
 	interrupted := ctx.Done()
@@ -50,10 +67,13 @@ func (p patience) try(ctx context.Context, do func(ctx context.Context) error) e
 	began := time.Now()
 	say := func() {
 		mu.Lock()
-		why := last
+		why, came := last, came
 		mu.Unlock()
 		waited := time.Since(began).Round(time.Second)
 		text := fmt.Sprintf("waiting for the changes from %s, %s so far, %s at most", p.title, waited, most)
+		if came > 0 {
+			text = fmt.Sprintf("waiting for the changes from %s, %s so far: %s came", p.title, waited, workspace.Size(came))
+		}
 		if why != nil {
 			text += fmt.Sprintf(" (%v)", why)
 		}
@@ -84,12 +104,12 @@ func (p patience) try(ctx context.Context, do func(ctx context.Context) error) e
 		}
 	}()
 	for n := 1; ; n++ {
-		err := do(work)
+		err := do(work, heard)
 		if err != nil && work.Err() != nil && last != nil {
 			return last // which tells more than that the time was over
 		}
 		if err != nil && work.Err() != nil {
-			return &sandbox.Error{Code: sandbox.CodeUnavailable, Msg: fmt.Sprintf("no answer from %s in %s", p.title, time.Since(began).Round(time.Second)), Err: err}
+			return &sandbox.Error{Code: sandbox.CodeUnavailable, Msg: fmt.Sprintf("no answer from %s in %s", p.title, time.Since(began).Round(time.Second)), Err: context.Cause(work)}
 		}
 		if !errors.Is(err, sandbox.ErrUnavailable) {
 			return err

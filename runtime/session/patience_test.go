@@ -50,7 +50,7 @@ func TestVendorThatCannotBeReachedIsWaitedFor(t *testing.T) {
 				began := time.Now()
 				var said []string
 				p := patience{"Acme", func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
-				err := p.try(ctx, func(ctx context.Context) error {
+				err := p.try(ctx, func(ctx context.Context, _ heard) error {
 					left := row.back - time.Since(began)
 					switch {
 					case left <= 0:
@@ -81,4 +81,27 @@ func TestVendorThatCannotBeReachedIsWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What comes slowly is waited for as long as it comes.
+func TestWhatArrivesBeginsThePatienceAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		p := patience{"Acme", func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		began := time.Now()
+		err := p.try(t.Context(), func(ctx context.Context, heard heard) error {
+			for range 10 {
+				time.Sleep(4 * time.Minute)
+				heard(1<<30, 0)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 45*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if last := said[len(said)-1]; !strings.Contains(last, "10.0 GiB came") {
+			t.Errorf("said at last: %s", last)
+		}
+	})
 }

@@ -33,7 +33,7 @@ func Resume(ctx context.Context, opts Options, lease Lease) (*Session, error) {
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", ErrNoBaseline, err))
 	}
-	s.home = home
+	s.home, home.Most = home, opts.MaxReturn
 	s.spec.ID, s.spec.Token = lease.ID, lease.Token
 	s.spec.Progress = func(text string) { opts.Note("%s: %s", d.Title, text) }
 	openCtx, cancel := ctx, context.CancelFunc(func() {})

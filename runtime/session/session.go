@@ -35,6 +35,7 @@ type Options struct {
 	SetupName string          // what it is called
 	Keep      bool            // leave a fresh machine running
 	Warm      *Warm           // keep the state after the setup for later starts; nil: no
+	MaxReturn int64           // bytes that come home at most; 0: as workspace has it
 
 	USDPerHour float64 // what the machine costs, an estimate; 0: not known
 
@@ -311,6 +312,7 @@ func (s *Session) begun(ctx context.Context, dir string) error {
 	if s.home, err = workspace.NewHome(filepath.Join(s.opts.WorkDir, run.ID), run, dir, s.opts.Plan, l); err != nil {
 		return s.fail(ctx, "set up", fmt.Errorf("keep the work at home: %w", err))
 	}
+	s.home.Most = s.opts.MaxReturn
 	s.watch()
 	if s.Fresh {
 		// From here on the machine may hold work, whatever becomes of us.
