@@ -430,7 +430,7 @@ func (k kind) fits(c *command, w word) bool {
 	case aPlace:
 		return !strings.Contains(w.text, "://")
 	case aNumber:
-		return w.static && w.text != "" && strings.Trim(w.text, "0123456789abcdefhikmnosuxKMGTPEBi.,:+-%") == ""
+		return w.static && w.text != "" && strings.Trim(w.text, "0123456789abcdefhikmnosuxKMGTPEB.,:+-%") == ""
 	case aDate:
 		return w.begins() != "" && w.begins()[0] == '+'
 	case aMode:

@@ -7,7 +7,7 @@ package approval
 
 // shellForms are the builtins of the shell, and programs that start others.
 const shellForms = `
-true,false,echo,test,[,[[,expr,exit,return,break,continue,shift,set,shopt: +plain
+true,false,echo,test,[,[[,expr,exit,return,break,continue,shift,set,shopt,export,declare,typeset,local,readonly: +plain
 printf: +first -v=text text*
 pwd: -LP
 cd: +first -LP look

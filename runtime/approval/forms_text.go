@@ -15,7 +15,7 @@ fold: -bs -w=num --bytes --spaces --width=num file*
 fmt: -cstu -pwg=text --prefix=text --split-only --uniform-spacing --width=num --goal=num file*
 expand: -i -t=text --initial --tabs=text file*
 unexpand: -a -t=text --all --first-only --tabs=text file*
-column: -txneLJ -scoNHRTEW=text --table --separator=text --output-separator=text --json --table-columns=text --table-name=text file*
+column: -txeLJ -scoNHRTEW=text --table --separator=text --output-separator=text --json --table-columns=text --table-name=text file*
 join: -iz -aetv12oj=text --ignore-case --check-order --nocheck-order --header --zero-terminated file file
 paste: -sz -d=text --delimiters=text --serial --zero-terminated file*
 comm: -123iz --check-order --nocheck-order --output-delimiter=text --total --zero-terminated file file

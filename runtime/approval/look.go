@@ -35,7 +35,7 @@ func (c *command) look(name string, args []word) {
 		c.readAll(o)
 	case "uniq":
 		o := split(args, "-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars")
-		if o.hidden || slices.ContainsFunc(o.operands, several) {
+		if o.hidden || slices.ContainsFunc(o.operands, func(w word) bool { return w.glob || w.many }) {
 			more()
 		}
 		if len(o.operands) > 1 {
@@ -84,7 +84,7 @@ func (c *command) look(name string, args []word) {
 					w.text = "-s"
 				}
 			}
-			if several(w) {
+			if w.glob || w.many {
 				more()
 			}
 			if !w.static || !slices.Contains([]string{"-ps", "-p", "-plain", "-r", "-revert", "-i", "-include", "-b", "-u", "-a"}, w.text) {

@@ -1,30 +1,54 @@
 package approval
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// mode judges an option of the shell's own: some hand every variable to the programs
-// that run, or put what was typed before into what is typed now. Letters are read
-// where they stand for options.
-func (c *command) mode(letters bool, w word, before string) {
-	named := strings.HasSuffix(before, "o") || strings.HasSuffix(before, "s") || strings.HasSuffix(before, "O")
-	if w.static && (letters && len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "x") || strings.ToLower(w.text) == "xtrace") && c.traced != nil {
-		*c.traced = true
-	}
-	switch name := strings.ToLower(strings.ReplaceAll(w.text, "_", "")); {
-	case !w.static && (letters || named):
-		c.find(TX, "sets an option of the shell that is not known")
-	case w.static && len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && letters && strings.ContainsAny(w.text, "akH"),
-		w.static && slices.Contains([]string{"allexport", "keyword", "history", "histexpand", "dotglob", "globdots", "cdablevars", "lastpipe"}, name):
-		c.find(TX, "changes what programs are given, or what is typed")
+// options of the shell that change nothing but when it stops, what it shows, and what
+// a pattern stands for.
+var shellOptions = strings.Fields("errexit nounset xtrace verbose pipefail noglob errtrace functrace noclobber nullglob globstar failglob inherit_errexit nocasematch")
+
+// options judges the arguments of set and shopt.
+func (c *command) modes(set bool, args []word) {
+	named := !set
+	for _, w := range args {
+		switch {
+		case !w.static:
+			c.find(TX, "sets an option of the shell that is not known")
+		case w.text == "--":
+			return
+		case w.text != "" && strings.Contains("-+", w.text[:1]):
+			if strings.Trim(w.text[1:], map[bool]string{true: "euxvfEo", false: "suqp"}[set]) != "" {
+				c.find(TX, "changes what programs are given, or what is typed")
+			}
+			c.trace(w.text)
+			named = named || strings.Contains(w.text, "o")
+			continue
+		case named:
+			if !slices.Contains(shellOptions, w.text) {
+				c.find(TX, "changes what programs are given, or what is typed")
+			}
+			c.trace(w.text)
+		}
+		named = !set
 	}
 }
 
-// zshGlob finds a pattern that runs a command on what it finds.
-var zshGlob = regexp.MustCompile(`[\w*?\])./~}"'-]\([^)]*[e+][^)]*\)`)
+// mode judges an argument of a shell that is started.
+func (c *command) mode(letters bool, w word) {
+	switch {
+	case !w.static:
+		c.find(TX, "sets an option of the shell that is not known")
+	case letters && strings.ContainsAny(w.text, "akH"), !letters && slices.Contains(strings.Fields("allexport keyword history histexpand dotglob globdots cdable_vars lastpipe"), w.text):
+		c.find(TX, "changes what programs are given, or what is typed")
+	}
+	c.trace(w.text)
+}
 
-// several reports whether a word may become several.
-func several(w word) bool { return w.glob || w.many }
+// trace notes that the shell shows the words of what it runs.
+func (c *command) trace(option string) {
+	if c.traced != nil && (option == "xtrace" || strings.HasPrefix(option, "-") && strings.Contains(option, "x")) {
+		*c.traced = true
+	}
+}

@@ -426,10 +426,17 @@ func (c *command) does(name string, args []word) {
 		if name == "mapfile" || name == "readarray" {
 			valued = []string{"-d", "-n", "-O", "-s", "-u", "-c", "-C"}
 		}
-		for _, w := range split(args, valued...).operands {
+		o := split(args, valued...)
+		if name == "read" && len(o.operands) == 0 {
+			o.operands = []word{literal("REPLY")}
+		}
+		for _, w := range o.operands {
 			c.variableOf(w)
 			if name == "unset" {
 				delete(c.funcs, w.text)
+			}
+			if c.mine != nil && w.static && !strings.Contains(w.text, "[") && !c.aside && !o.has("-t", "-f", "-O") {
+				c.mine[w.text] = true
 			}
 		}
 		c.find(T0, "looks")
@@ -439,18 +446,10 @@ func (c *command) does(name string, args []word) {
 			c.find(T1s, "shows the environment")
 			return
 		}
-		for i, w := range args {
-			if w.static && w.text == "--" {
-				break
-			}
-			before := ""
-			if i > 0 {
-				before = args[i-1].text
-			}
-			c.mode(name == "set", w, before)
-		}
+		c.modes(name == "set", args)
 		c.find(T0, "looks")
 	case "export", "declare", "typeset", "local", "readonly":
+		exports := name == "export"
 		if len(args) == 0 || flagged(args, "-p") {
 			c.secrets = true
 			c.find(T1s, "shows the environment")
@@ -460,9 +459,20 @@ func (c *command) does(name string, args []word) {
 				c.find(TX, "sets a variable whose name is not known")
 				continue
 			}
-			if n, v, set := strings.Cut(w.text, "="); set && !strings.HasPrefix(n, "-") {
+			switch n, v, set := strings.Cut(w.text, "="); {
+			case n != "" && strings.Contains("-+", n[:1]):
+				if exports = exports || strings.Contains(n, "x"); strings.Trim(n[1:], "aAgrxpfF-") != "" {
+					c.find(TX, "a variable stands for another, or its text is worked out")
+				}
+			case set:
 				c.variable(n)
 				c.vars[n] = v
+				if c.mine != nil && !c.aside && (name != "local" || c.within) && !strings.ContainsAny(n, "[+") {
+					c.mine[n] = true
+				}
+				if exports {
+					c.exported(n, literal(v))
+				}
 			}
 		}
 		c.find(T0, "looks")
@@ -502,12 +512,7 @@ func (c *command) does(name string, args []word) {
 			return
 		}
 		c.find(TX, "runs text in a language that is not read")
-	case "zsh":
-		if slices.ContainsFunc(args, func(w word) bool { return zshGlob.MatchString(w.text) }) || c.in.text != nil && zshGlob.MatchString(*c.in.text) {
-			c.find(TX, "hides a command in a pattern, which zsh runs")
-		}
-		c.shell(args)
-	case "sh", "bash", "dash", "ksh", "ash", "rbash", "mksh", "yash":
+	case "sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "yash":
 		c.shell(args)
 	case "command":
 		rest := after(args, nil)
@@ -901,7 +906,7 @@ func (c *command) shell(args []word) {
 			i++
 		case a.text == "-o", a.text == "+o", a.text == "-O", a.text == "+O":
 			if i++; i < len(args) {
-				c.mode(false, args[i], a.text)
+				c.mode(false, args[i])
 			}
 		case strings.HasPrefix(a.text, "--"):
 		case len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+'):
@@ -910,7 +915,7 @@ func (c *command) shell(args []word) {
 				if !w.static || w.text == "" || w.text[0] != '-' && w.text[0] != '+' && (k == 0 || !strings.HasSuffix(args[i+k-1].text, "o") && !strings.HasSuffix(args[i+k-1].text, "O")) {
 					break
 				}
-				c.mode(true, w, "-o")
+				c.mode(w.text != "" && w.text[0] == '-', w)
 			}
 			if strings.Contains(a.text, "c") {
 				// Further options may stand before the text.

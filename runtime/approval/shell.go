@@ -90,7 +90,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -128,6 +128,11 @@ type command struct {
 	vars  map[string]string // variables that are known
 	funcs map[string]bool
 	taken map[string]bool // variables that hold text from elsewhere, or what is no number
+	mine  map[string]bool // variables that the line has set for sure: what they held before is gone
+	ran   map[string]bool // the same, at the end of the branch that was judged last, had it run
+
+	within bool // it is the body of a function
+	aside  bool // the command is sent elsewhere or fed: it may not run at all
 
 	patterns map[string]bool // variables that hold the names that a pattern stands for
 	direct   bool            // a simple command as it stands, not one that a program starts
@@ -178,7 +183,7 @@ func (c *command) find(t Tier, reason string, marks ...mark) {
 // child is the state of a subshell.
 func (c *command) child() *command {
 	s := *c
-	s.dirs, s.vars, s.funcs, s.taken, s.patterns, s.sets = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.patterns), maps.Clone(c.sets)
+	s.dirs, s.vars, s.funcs, s.taken, s.mine, s.patterns, s.sets = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.mine), maps.Clone(c.patterns), maps.Clone(c.sets)
 	s.direct = false
 	return &s
 }
@@ -192,9 +197,10 @@ func (c *command) list(stmts []*syntax.Stmt) {
 // branch judges statements that may or may not run: what they change is not known
 // afterwards.
 func (c *command) branch(stmts []*syntax.Stmt) {
-	dirs, vars, funcs := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs)
+	dirs, vars, funcs, mine := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.mine)
 	c.list(stmts)
 	c.funcs = funcs // it may not have come to a declaration
+	c.mine, c.ran = mine, c.mine
 	c.dirs = either(dirs, c.dirs)
 	for name, value := range c.vars {
 		if vars[name] != value {
@@ -225,6 +231,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c = c.child()
 	}
 	before := c.in
+	c.aside = slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool {
+		return r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc
+	})
 	for _, r := range s.Redirs {
 		c.redirect(r)
 	}
@@ -239,6 +248,7 @@ func (c *command) stmt(s *syntax.Stmt) {
 	case *syntax.Subshell:
 		c.child().list(x.Stmts)
 	case *syntax.IfClause:
+		always := map[string]bool(nil)
 		for i := x; i != nil; i = i.Else {
 			if i == x {
 				c.list(i.Cond)
@@ -246,6 +256,13 @@ func (c *command) stmt(s *syntax.Stmt) {
 				c.branch(i.Cond)
 			}
 			c.branch(i.Then)
+			if i == x {
+				always = maps.Clone(c.ran)
+			}
+			maps.DeleteFunc(always, func(name string, _ bool) bool { return !c.ran[name] })
+			if i.Else == nil && len(i.Cond) == 0 {
+				maps.Copy(c.mine, always)
+			}
 		}
 	case *syntax.WhileClause:
 		c.loop(func() { c.list(x.Cond); c.branch(x.Do) })
@@ -266,10 +283,12 @@ func (c *command) stmt(s *syntax.Stmt) {
 			if !a.Naked || a.Value == nil || a.Name != nil {
 				continue
 			}
-			if text := a.Value.Lit(); strings.HasPrefix(text, "-") && strings.ContainsAny(text, "nixluc") && x.Variant.Value != "export" {
-				if strings.ContainsAny(text, "niluc") {
-					c.find(TX, "a variable stands for another, or its text is worked out")
-				}
+			switch text := a.Value.Lit(); {
+			case text == "":
+				c.find(TX, "sets a variable whose name is not known")
+			case strings.Contains("-+", text[:1]) && strings.Trim(text[1:], "aAgrxpfF-") != "" && !(exports && text == "-n"):
+				c.find(TX, "a variable stands for another, or its text is worked out")
+			case text[0] == '-':
 				exports = exports || strings.Contains(text, "x")
 			}
 		}
@@ -281,6 +300,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 				}
 				c.exported(a.Name.Value, value)
 			}
+		}
+		if x.Variant.Value == "local" && !c.within {
+			c.find(T3, "sets nothing outside of a function")
 		}
 		c.assign(x.Args, true)
 		shows := !slices.ContainsFunc(x.Args, func(a *syntax.Assign) bool {
@@ -301,6 +323,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.child().stmt(x.Stmt)
 	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
 		c.part = "a test"
+		if a, is := x.(*syntax.ArithmCmd); is {
+			c.set(a.X)
+		}
 		if _, test := x.(*syntax.TestClause); !test {
 			c.workedOut(x.(syntax.Node))
 		}
@@ -333,6 +358,10 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 	case syntax.AndStmt:
 		before := slices.Clone(c.dirs)
 		c.stmt(x.X)
+		mine := maps.Clone(c.mine)
+		if left, is := x.X.Cmd.(*syntax.BinaryCmd); is && left.Op == syntax.AndStmt && !x.X.Negated {
+			maps.Copy(c.mine, c.ran) // all of it ran
+		}
 		if isCd(x.X) {
 			// What follows runs only if the directory was entered.
 			moved := c.dirs
@@ -341,9 +370,11 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 			}
 			c.stmt(x.Y)
 			c.dirs = either(c.dirs, before)
+			c.mine, c.ran = mine, c.mine
 			return
 		}
 		c.branch([]*syntax.Stmt{x.Y})
+		c.mine = mine
 	case syntax.OrStmt:
 		c.stmt(x.X)
 		c.branch([]*syntax.Stmt{x.Y})
@@ -402,10 +433,13 @@ func (c *command) each(x *syntax.ForClause) {
 			known = known && item.static
 			foreign = foreign || item.glob
 		}
+		before := c.mine[name]
+		c.mine[name] = true
 		if !known {
 			delete(c.vars, name)
 			c.taken[name] = true
 			c.loop(func() { c.branch(x.Do) })
+			c.mine[name] = before
 			return
 		}
 		for _, item := range items {
@@ -415,9 +449,21 @@ func (c *command) each(x *syntax.ForClause) {
 		delete(c.vars, name)
 	default:
 		c.part = "for"
+		if loop, is := iter.(*syntax.CStyleLoop); is {
+			c.set(loop.Init)
+		}
 		c.workedOut(x.Loop.(syntax.Node))
 		c.nested(x.Loop.(syntax.Node))
 		c.loop(func() { c.branch(x.Do) })
+	}
+}
+
+// set notes the variable that a number is given to.
+func (c *command) set(x syntax.ArithmExpr) {
+	if b, is := x.(*syntax.BinaryArithm); is && b.Op == syntax.Assgn {
+		if w, is := b.X.(*syntax.Word); is && w.Lit() != "" {
+			c.mine[w.Lit()] = true
+		}
 	}
 }
 
@@ -439,7 +485,7 @@ func (c *command) declare(x *syntax.FuncDecl) {
 	c.funcs[name] = true
 	body := c.child()
 	body.vars = map[string]string{} // it runs later, when they may have changed
-	body.dirs = nil
+	body.dirs, body.within = nil, true
 	body.stmt(x.Body)
 	c.leaves(x.Body)
 	for name, from := range body.taken {
@@ -642,6 +688,9 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		c.part = show(a)
 		c.variable(name)
 		c.take(name, a)
+		if stays && a.Index == nil && !a.Append && !c.aside {
+			c.mine[name] = true
+		}
 		switch {
 		case stays && slices.Contains(special, name):
 			delete(c.vars, name)
@@ -665,7 +714,7 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 
 // loads lists the variables that choose which programs run or what they load.
 // A name that ends in _ stands for all that begin so.
-var loads = []string{"PATH", "LD_", "DYLD_", "BASH_ENV", "ENV", "IFS", "BASH_FUNC_", "GCONV_PATH", "GOENV", "GOROOT", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "RPM_CONFIGDIR", "APT_CONFIG", "PS4", "PROMPT_COMMAND", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
+var loads = []string{"PATH", "LD_", "DYLD_", "BASH_", "ENV", "IFS", "PS0", "PS1", "PS2", "PROMPT_", "HISTFILE", "HISTCONTROL", "HISTIGNORE", "HISTTIMEFORMAT", "FCEDIT", "INPUTRC", "TMOUT", "POSIXLY_CORRECT", "EXECIGNORE", "FIGNORE", "FUNCNEST", "GLOBSORT", "COMP_", "READLINE_", "FPATH", "ZDOTDIR", "MAIL", "MAILPATH", "GCONV_PATH", "GOENV", "GOROOT", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "RPM_CONFIGDIR", "APT_CONFIG", "PS4", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
 	"GIT_", "PYTHON", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "KUBECTL_", "TF_CLI_", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
@@ -692,7 +741,7 @@ func (c *command) variable(name string) {
 
 // plainVariables tell programs how to look, and nothing to load, run or write.
 var plainVariables = []string{"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "DEBIAN_FRONTEND", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_OUTPUT",
-	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "TF_LOG", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION", "DEBUG", "VERBOSE"}
+	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION"}
 
 // elsewhere are variables that direct a client to another machine.
 var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_HOST CONTAINER_HOST CONTAINER_CONNECTION VAULT_ADDR CONSUL_HTTP_ADDR NOMAD_ADDR ARGOCD_SERVER GH_HOST GITLAB_HOST GITLAB_URI BUILDKIT_HOST DOCKER_HOST ETCDCTL_ENDPOINTS OS_AUTH_URL")
@@ -704,7 +753,6 @@ func (c *command) exported(name string, value word) {
 	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && strings.Contains(value.text, "/"):
 		c.find(T3, name+" names a file that programs load")
 	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
-	case name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == "":
 	case slices.Contains(elsewhere, name):
 		c.find(T4, "chooses another machine by "+name)
 	case strings.HasSuffix(name, "PAGER") && value.static && (value.text == "" || value.text == "cat"):
@@ -932,8 +980,8 @@ func (c *command) nested(n syntax.Node) {
 				c.workedOut(x)
 			}
 		case *syntax.ParamExp:
-			if x.Exp != nil && x.Exp.Op == syntax.OtherParamOps && x.Exp.Word != nil && x.Exp.Word.Lit() == "P" {
-				c.find(TX, "expands text as a prompt, which may run it")
+			if x.Exp != nil && x.Exp.Op == syntax.OtherParamOps && (x.Exp.Word == nil || !slices.Contains([]string{"Q", "U", "u", "L"}, x.Exp.Word.Lit())) || x.Width || x.IsSet || x.NestedParam != nil {
+				c.find(TX, "expands text in a way that may run it")
 			}
 			if x.Excl && x.Names == 0 && x.Param != nil && c.taken[x.Param.Value] {
 				c.find(TX, "takes text that is not known for the name of a variable, which may run it")
@@ -968,8 +1016,8 @@ func (c *command) nested(n syntax.Node) {
 	c.part, c.plain = part, plain
 }
 
-// shown judges the value of a variable that a command is given: the user's logins
-// are in variables of the environment.
+// shown judges the value of a variable that a command is given: what the line did not
+// set is the user's, and may be a login.
 func (c *command) shown(x *syntax.ParamExp) {
 	if c.compares && (c.traced == nil || !*c.traced) || x.Param == nil || x.Length || x.IsSet || x.Names != 0 || x.Exp != nil && (x.Exp.Op == syntax.AlternateUnset || x.Exp.Op == syntax.AlternateUnsetOrNull) {
 		return
@@ -985,45 +1033,15 @@ func (c *command) shown(x *syntax.ParamExp) {
 			return
 		}
 	}
-	_, set := c.vars[name]
-	_, taken := c.taken[name]
-	if !set && !taken && secretVariable(name) {
+	if !c.mine[name] && !slices.Contains(shownVariables, name) && !strings.HasPrefix(name, "LC_") && strings.Trim(name, "0123456789@*#?$!-") != "" {
 		c.find(T1s, "shows the value of "+name)
 	}
 }
 
-// secretVariable reports whether a variable of the environment holds a credential by
-// its name.
-func secretVariable(name string) bool {
-	if name != strings.ToUpper(name) {
-		return false
-	}
-	for _, end := range []string{"_NAME", "_ID", "_FILE", "_PATH", "_DIR", "_URL", "_ARN", "_TYPE", "_SOCK", "_USERNAME", "_LENGTH"} {
-		if strings.HasSuffix(name, end) {
-			return withLogin(name)
-		}
-	}
-	if withLogin(name) {
-		return true
-	}
-	for _, part := range []string{"CONNECTION_STRING", "SSHPASS", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "_KEY_", "_PAT_"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return slices.ContainsFunc([]string{"_KEY", "_PAT", "_PWD", "_DSN", "_PASS", "_AUTH"}, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
-// withLogin reports whether an address in the environment is by its name one of a
-// data base, a queue or a hook, which hold their login.
-func withLogin(name string) bool {
-	if !strings.HasSuffix(name, "_URL") && !strings.HasSuffix(name, "_URI") {
-		return false
-	}
-	return slices.ContainsFunc(strings.Fields("DATABASE DB REDIS MONGO AMQP RABBITMQ POSTGRES PG MYSQL MARIADB BROKER CELERY WEBHOOK"), func(s string) bool {
-		return strings.HasPrefix(name, s) || strings.Contains(name, "_"+s)
-	})
-}
+// shownVariables may be shown: they are known to hold no login.
+var shownVariables = strings.Fields(`HOME PATH PWD OLDPWD USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLUMNS LINES EDITOR HOSTNAME HOSTTYPE OSTYPE MACHTYPE TMPDIR SSH_AUTH_SOCK XDG_RUNTIME_DIR VIRTUAL_ENV CI NO_COLOR SHLVL IFS
+	AWS_REGION AWS_DEFAULT_REGION AWS_PROFILE AWS_DEFAULT_PROFILE KUBECONFIG TF_WORKSPACE GOPATH GOROOT GOBIN GOOS GOARCH JAVA_HOME
+	RANDOM SRANDOM SECONDS EPOCHSECONDS EPOCHREALTIME LINENO UID EUID PPID BASHPID BASH_VERSION BASH_REMATCH PIPESTATUS FUNCNAME GROUPS DIRSTACK`)
 
 // words judges the commands in words whose text does not matter.
 func (c *command) words(ws ...*syntax.Word) {
