@@ -29,6 +29,9 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
+// afterTimeout is how long a run that is out of time waits for its changes.
+const afterTimeout = time.Minute
+
 var errRunTimeout = errors.New("the time limit of the run is reached")
 
 // runFlags are the flags of a headless run that are not settings.
@@ -257,6 +260,12 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		return loop.Run(ctx, prompt)
 	}()
 	err = ended(ctx, err)
+	if cfg.Run.Timeout > 0 && ctx.Err() != nil && whole.Err() == nil {
+		// What there is more is for what cannot be done in time only.
+		var cancel context.CancelFunc
+		whole, cancel = context.WithTimeout(whole, afterTimeout)
+		defer cancel()
+	}
 	endErr := s.End(whole)
 	work, exportErr := a.exportWork(s, want, printer.Note, printer.Warn)
 	f.slip.ended(s, work)

@@ -69,8 +69,9 @@ func (b *box) Close() error { return nil }
 // A job is one running command.
 type job struct {
 	*box
-	id      string // its files are run/<id>.*
-	task    string // the service's id of it; empty while it is not known
+	unheard func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id      string                       // its files are run/<id>.*
+	task    string                       // the service's id of it; empty while it is not known
 	streams [2]stream
 	ended   bool
 }
@@ -92,7 +93,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
-	j := &job{box: b, id: cmd.ID}
+	j := &job{box: b, id: cmd.ID, unheard: cmd.Unheard}
 	if j.id == "" {
 		j.id = rest.Random()
 	}
@@ -439,7 +440,8 @@ func (j *job) report(ctx context.Context, wait time.Duration) (report, error) {
 // why its directory could not be entered.
 func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 	const op = "watch command"
-	seen, looked := time.Now(), time.Now()
+	contact, looked := rest.NewContact(lostAfter, j.unheard), time.Now()
+	begin := time.Now()
 	begun := false
 	lost := &sandbox.Error{Code: sandbox.CodeGone, Op: op, Msg: "the command was ended before its outcome was known"}
 	for n, failures := 0, 0; ; n++ {
@@ -452,13 +454,15 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 		case err == nil && r.state == "ended" && !r.more:
 			return r.exit, r.why, nil
 		case err == nil && r.more:
-			seen, failures = time.Now(), 0
+			contact.Heard()
+			begin, failures = time.Now(), 0
 			continue
 		case err == nil && (r.state == "lost" || r.state == "none" && begun):
 			return 0, "", lost
 		case err == nil && r.state != "none":
 			begun = true
-			seen, failures = time.Now(), 0
+			contact.Heard()
+			begin, failures = time.Now(), 0
 			if time.Since(looked) > statusEvery {
 				looked = time.Now()
 				if j.over(ctx) {
@@ -476,7 +480,7 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 					return 0, "", lost
 				}
 			}
-			if time.Since(seen) > startsIn {
+			if time.Since(begin) > startsIn {
 				late := &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "AgentCore did not start the command"}
 				if err := j.begun(ctx, late); err != nil {
 					return 0, "", err
@@ -486,12 +490,13 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 			return 0, "", err
 		default:
 			failures++
+			contact.Failed()
 			err = j.explain(ctx, err)
 			switch sandbox.CodeOf(err) {
 			case sandbox.CodeGone, sandbox.CodeUnauthenticated, sandbox.CodePermissionDenied, sandbox.CodeNoSpace:
 				return 0, "", err
 			}
-			if time.Since(seen) > lostAfter {
+			if contact.Lost() {
 				return 0, "", &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "contact was lost; the command's outcome is unknown", Err: err}
 			}
 			if rest.Sleep(ctx, rest.Backoff(failures, err)) != nil {

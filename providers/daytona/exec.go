@@ -133,7 +133,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	exit, err = j.start(ctx, line)
 	if err == nil {
-		exit, err = j.follow(ctx)
+		exit, err = j.follow(ctx, rest.NewContact(lostAfter, cmd.Unheard))
 	}
 	if err != nil {
 		j.stop(ctx)
@@ -185,11 +185,10 @@ func (j *job) start(ctx context.Context, line string) (int, error) {
 }
 
 // follow delivers output until the command has ended and returns its status.
-func (j *job) follow(ctx context.Context) (int, error) {
+func (j *job) follow(ctx context.Context, contact *rest.Contact) (int, error) {
 	once := *j.tools // follow itself repeats what fails
 	once.Attempts = 1
 	once.Timeout = 15 * time.Second
-	seen := time.Now()
 	delay := 10 * time.Millisecond
 	for failures := 0; ; {
 		var state struct {
@@ -206,19 +205,21 @@ func (j *job) follow(ctx context.Context) (int, error) {
 			}
 			return *state.Exit, j.whole(ctx)
 		case err == nil:
-			seen, failures = time.Now(), 0
+			contact.Heard()
+			failures = 0
 			delay = min(delay*3/2, 500*time.Millisecond)
 		case ctx.Err() != nil || errors.Is(err, errWrite) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated:
 			return 0, err
 		default:
 			failures++
+			contact.Failed()
 			if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return 0, gone
 			}
 			if code := rest.Status(err); code == http.StatusNotFound || code == http.StatusGone {
 				return 0, &sandbox.Error{Code: sandbox.CodeGone, Op: "watch command", Msg: "the session was lost before the command's outcome was known", Err: err}
 			}
-			if time.Since(seen) > lostAfter {
+			if contact.Lost() {
 				return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "watch command", Msg: "contact was lost; the command's outcome is unknown", Err: err}
 			}
 			if rest.Sleep(ctx, rest.Backoff(failures, err)) != nil {

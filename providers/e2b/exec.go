@@ -63,7 +63,8 @@ func (b *box) client() *rest.Client {
 // A job is one running command. It takes what the script in the sandbox sends.
 type job struct {
 	*box
-	id       string // its files are run/<id>.*
+	unheard  func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id       string                       // its files are run/<id>.*
 	wd       string
 	ctx      context.Context
 	out, err *stream
@@ -94,7 +95,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
-	j := &job{box: b, id: cmd.ID, wd: cmd.Dir}
+	j := &job{box: b, id: cmd.ID, wd: cmd.Dir, unheard: cmd.Unheard}
 	if j.id == "" {
 		j.id = rest.Random()
 	}
@@ -256,7 +257,7 @@ func (j *job) follow(ctx context.Context, p func() process) (int, error) {
 			<-stopped
 		}
 	}()
-	seen := time.Now()
+	contact := rest.NewContact(blindMost, j.unheard)
 	for n := 1; ; n++ {
 		j.head, j.body, j.left, j.alive = nil, nil, 0, false
 		err := j.again(reading, false, func() error {
@@ -277,7 +278,8 @@ func (j *job) follow(ctx context.Context, p func() process) (int, error) {
 			err = errCut // its last word is missing
 		}
 		if j.alive {
-			seen, n = time.Now(), 1
+			contact.Heard()
+			n = 1
 		}
 		if code := sandbox.CodeOf(err); code != sandbox.CodeUnavailable && code != sandbox.CodeRateLimited {
 			if code != sandbox.CodeGone && code != sandbox.CodeUnauthenticated {
@@ -285,10 +287,11 @@ func (j *job) follow(ctx context.Context, p func() process) (int, error) {
 			}
 			return 0, err
 		}
+		contact.Failed()
 		if err = j.explain(reading, err); sandbox.CodeOf(err) == sandbox.CodeGone {
 			return 0, err
 		}
-		if time.Since(seen) > blindMost {
+		if contact.Lost() {
 			j.stop(ctx)
 			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "watch command", Msg: "contact was lost; the command's outcome is unknown", Err: err}
 		}

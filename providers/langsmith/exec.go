@@ -57,7 +57,8 @@ func (b *box) Close() error { return nil }
 // A job is one running command.
 type job struct {
 	*box
-	id      string // its files are run/<id>.*
+	unheard func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id      string                       // its files are run/<id>.*
 	streams []*stream
 	sent    atomic.Bool // the service may have it
 	started atomic.Bool
@@ -114,7 +115,9 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
-	exit, err := newJob(b, cmd.ID).execute(ctx, cmd)
+	j := newJob(b, cmd.ID)
+	j.unheard = cmd.Unheard
+	exit, err := j.execute(ctx, cmd)
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
 		return sandbox.ExitOf(ctx)
 	}

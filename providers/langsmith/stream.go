@@ -55,7 +55,7 @@ func (e *cutError) Error() string { return "the connection broke: " + e.err.Erro
 // there. Once it has started, only reconnecting is tried.
 func (j *job) attend(ctx context.Context, first frame) (int, error) {
 	const op = "run command"
-	seen, within, reloads := time.Now(), startBudget, 0
+	contact, reloads := rest.NewContact(startBudget, j.unheard), 0
 	for n := 1; ; n++ {
 		next := first
 		if j.started.Load() {
@@ -64,7 +64,8 @@ func (j *job) attend(ctx context.Context, first frame) (int, error) {
 		exit, started, err := j.connect(ctx, next)
 		if started {
 			j.started.Store(true)
-			seen, within, n = time.Now(), lostAfter, 1
+			contact.Heard()
+			contact, n = rest.NewContact(lostAfter, j.unheard), 1
 		}
 		var cut *cutError
 		switch {
@@ -83,12 +84,13 @@ func (j *job) attend(ctx context.Context, first frame) (int, error) {
 		}
 		// Dialling would wake a machine that has been stopped; its commands are lost.
 		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: j.data.Show(cut.Error()), Err: cut.err}
+		contact.Failed()
 		if !asleep(cut.err) || j.started.Load() {
 			if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return 0, gone
 			}
 		}
-		if time.Since(seen) > within || n > 5 && !j.started.Load() && !asleep(cut.err) {
+		if contact.Lost() || n > 5 && !j.started.Load() && !asleep(cut.err) {
 			if !j.sent.Load() {
 				return 0, err
 			}

@@ -119,7 +119,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	}
 	mark := "\x1e" + rest.Random() + rest.Random() + "\x1e"
 	p := &process{
-		router: j.router, id: uuid.NewString(), input: cmd.Stdin,
+		router: j.router, id: uuid.NewString(), input: cmd.Stdin, unheard: cmd.Unheard,
 		args: []string{"/bin/sh", "-c", wrapper, "sh", script, j.files(), mark, setsid, file, silent},
 		stop: func(ctx context.Context, p *process) { j.stop(ctx, p) },
 	}
@@ -217,13 +217,14 @@ func (b *box) shell(ctx context.Context, script string, args ...string) (out str
 // A process is one exec of the router.
 type process struct {
 	*router
-	id     string // the exec's
-	args   []string
-	input  io.Reader    // nil is none
-	bulk   bool         // input need not arrive as it comes
-	read   atomic.Int64 // bytes of input so far
-	stdout *stream      // nil discards
-	stderr *stream
+	unheard func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id      string                       // the exec's
+	args    []string
+	input   io.Reader    // nil is none
+	bulk    bool         // input need not arrive as it comes
+	read    atomic.Int64 // bytes of input so far
+	stdout  *stream      // nil discards
+	stderr  *stream
 
 	// stop, if not nil, ends it from inside.
 	stop func(context.Context, *process)
@@ -409,7 +410,7 @@ func (p *process) start(ctx context.Context) error {
 func (p *process) await(ctx context.Context, whole <-chan struct{}) (int, error) {
 	const op = "watch command"
 	q := &wire.TaskExecWaitRequest{TaskId: p.task, ExecId: p.id}
-	seen := time.Now()
+	contact := rest.NewContact(lostAfter, p.unheard)
 	for failures := 0; ; {
 		asked, cancel := context.WithTimeout(ctx, watchWithin)
 		near := make(chan struct{})
@@ -435,7 +436,7 @@ func (p *process) await(ctx context.Context, whole <-chan struct{}) (int, error)
 		case ctx.Err() != nil:
 			return 0, rest.Ended(ctx, op)
 		case quiet:
-			seen = time.Now()
+			contact.Heard()
 			continue
 		case is(err, codes.NotFound):
 			if gone := p.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
@@ -446,10 +447,11 @@ func (p *process) await(ctx context.Context, whole <-chan struct{}) (int, error)
 			return 0, err
 		}
 		failures++
+		contact.Failed()
 		if gone := p.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 			return 0, gone
 		}
-		if time.Since(seen) > lostAfter {
+		if contact.Lost() {
 			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "contact was lost; the command's outcome is unknown", Err: err}
 		}
 		if pause(ctx, failures, err) != nil {
@@ -477,12 +479,14 @@ func exitOf(answer *wire.TaskExecWaitResponse) (int, error) {
 // ends with the process.
 func (p *process) drain(ctx, over context.Context, s *stream) error {
 	const op = "read output"
-	seen, failures, stalls, renewed := time.Now(), 0, 0, false
+	contact := rest.NewContact(lostAfter, p.unheard)
+	failures, stalls, renewed := 0, 0, false
 	for {
 		before, jwt := s.have, ""
 		err := p.pull(ctx, over, s, &jwt)
 		if s.have > before {
-			seen, failures, stalls, renewed = time.Now(), 0, 0, false
+			contact.Heard()
+			failures, stalls, renewed = 0, 0, false
 		}
 		switch {
 		case s.done:
@@ -505,7 +509,7 @@ func (p *process) drain(ctx, over context.Context, s *stream) error {
 			continue
 		case errors.Is(err, errStalled):
 			if over.Err() == nil {
-				seen = time.Now()
+				contact.Heard()
 				continue
 			}
 			if stalls++; stalls > 4 {
@@ -530,12 +534,13 @@ func (p *process) drain(ctx, over context.Context, s *stream) error {
 			return err
 		}
 		failures++
+		contact.Failed()
 		if failures > 2 {
 			if gone := p.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 				return gone
 			}
 		}
-		if time.Since(seen) > lostAfter {
+		if contact.Lost() {
 			return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: "contact was lost; the command's outcome is unknown", Err: err}
 		}
 		if pause(ctx, failures, err) != nil {

@@ -62,8 +62,9 @@ func (b *box) Close() error { return nil }
 // A job is one running command.
 type job struct {
 	*box
-	id        string // its files are run/<id>.*
-	execution string // Runloop's id of it; empty while it is not known
+	unheard   func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id        string                       // its files are run/<id>.*
+	execution string                       // Runloop's id of it; empty while it is not known
 	out, err  *stream
 }
 
@@ -114,7 +115,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
-	j := &job{box: b, id: cmd.ID}
+	j := &job{box: b, id: cmd.ID, unheard: cmd.Unheard}
 	if j.id == "" {
 		j.id = rest.Random()
 	}
@@ -373,7 +374,7 @@ func (j *job) streams() []*stream {
 func (j *job) await(ctx context.Context) error {
 	hold := j.api.Client
 	hold.Attempts = 1
-	seen, told := time.Now(), time.Now()
+	contact, told := rest.NewContact(lostAfter, j.unheard), time.Now()
 	for n := 0; ; {
 		begin := time.Now()
 		var state struct {
@@ -387,13 +388,14 @@ func (j *job) await(ctx context.Context) error {
 		case err == nil && state.Status == "completed":
 			return nil
 		case err == nil, rest.Status(err) == http.StatusRequestTimeout:
-			seen, n = time.Now(), 0
+			contact.Heard()
+			n = 0
 			if time.Since(begin) < time.Second {
 				n = 1
 			}
 		default:
 			n++
-			if err := j.judge(ctx, err, seen); err != nil {
+			if err := j.judge(ctx, err, contact); err != nil {
 				return err
 			}
 		}
@@ -408,8 +410,8 @@ func (j *job) await(ctx context.Context) error {
 }
 
 // judge returns the error with which following ends after err, or nil if it may
-// go on. The service was last seen well at that time.
-func (j *job) judge(ctx context.Context, err error, seen time.Time) error {
+// go on.
+func (j *job) judge(ctx context.Context, err error, contact *rest.Contact) error {
 	if ctx.Err() != nil {
 		return rest.Ended(ctx, "watch command")
 	}
@@ -417,6 +419,7 @@ func (j *job) judge(ctx context.Context, err error, seen time.Time) error {
 	case sandbox.CodeUnauthenticated, sandbox.CodePermissionDenied:
 		return err
 	}
+	contact.Failed()
 	if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 		return gone
 	}
@@ -424,7 +427,7 @@ func (j *job) judge(ctx context.Context, err error, seen time.Time) error {
 	case http.StatusNotFound, http.StatusGone:
 		return errLost
 	}
-	if time.Since(seen) > lostAfter {
+	if contact.Lost() {
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "watch command", Msg: "contact was lost; the command's outcome is unknown", Err: err}
 	}
 	return nil
@@ -436,7 +439,7 @@ func (j *job) path(rest string) string {
 
 // read delivers s to its end, taking up a stream that breaks.
 func (j *job) read(ctx context.Context, s *stream) error {
-	seen := time.Now()
+	contact := rest.NewContact(lostAfter, j.unheard)
 	for n := 1; ; n++ {
 		before, begin := s.at, time.Now()
 		err := j.listen(ctx, s)
@@ -447,13 +450,13 @@ func (j *job) read(ctx context.Context, s *stream) error {
 			return err
 		}
 		if err == nil || s.at > before {
-			seen = time.Now()
+			contact.Heard()
 		}
 		if s.at > before || err == nil && time.Since(begin) > time.Second {
 			n = 1
 		}
 		if err != nil {
-			if err := j.judge(ctx, err, seen); err != nil {
+			if err := j.judge(ctx, err, contact); err != nil {
 				return err
 			}
 		}

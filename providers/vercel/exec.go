@@ -67,7 +67,8 @@ func (b *box) session() session {
 // A job is one running command.
 type job struct {
 	*box
-	id       string // its files are run/<id>.*
+	unheard  func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id       string                       // its files are run/<id>.*
 	session  string
 	command  string // Vercel's id of it; empty while it is not known
 	out, err *stream
@@ -140,7 +141,9 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err := posix.CheckCommand(cmd); err != nil {
 		return 0, err
 	}
-	exit, err := newJob(b, cmd.ID).execute(ctx, cmd)
+	j := newJob(b, cmd.ID)
+	j.unheard = cmd.Unheard
+	exit, err := j.execute(ctx, cmd)
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
 		return sandbox.ExitOf(ctx)
 	}
@@ -428,7 +431,7 @@ func (j *job) at() (n int64) {
 
 // read delivers the log to its end, taking it up again when it breaks.
 func (j *job) read(ctx context.Context) error {
-	seen := time.Now()
+	contact := rest.NewContact(lostAfter, j.unheard)
 	for n, after := 1, 0; ; n++ {
 		before := j.at()
 		err := j.listen(ctx)
@@ -439,13 +442,14 @@ func (j *job) read(ctx context.Context) error {
 			return err
 		}
 		if j.at() > before {
-			seen, n = time.Now(), 1
+			contact.Heard()
+			n = 1
 		}
 		// The log has ended before its end: its command may have, too.
 		c, gerr := j.look(ctx, j.session, j.command)
 		switch {
 		case gerr != nil:
-			if err := j.judge(ctx, gerr, seen); err != nil {
+			if err := j.judge(ctx, gerr, contact); err != nil {
 				return err
 			}
 			err = gerr
@@ -454,7 +458,7 @@ func (j *job) read(ctx context.Context) error {
 				return j.salvage(ctx)
 			}
 		default:
-			seen = time.Now()
+			contact.Heard()
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
 			return rest.Ended(ctx, "watch command")
@@ -478,8 +482,8 @@ func (b *box) look(ctx context.Context, session, id string) (command, error) {
 }
 
 // judge returns the error with which following ends after err, or nil if it may
-// go on. The service was last seen well at that time.
-func (b *box) judge(ctx context.Context, err error, seen time.Time) error {
+// go on.
+func (b *box) judge(ctx context.Context, err error, contact *rest.Contact) error {
 	if ctx.Err() != nil {
 		return rest.Ended(ctx, "watch command")
 	}
@@ -487,13 +491,14 @@ func (b *box) judge(ctx context.Context, err error, seen time.Time) error {
 	case sandbox.CodeUnauthenticated, sandbox.CodePermissionDenied, sandbox.CodeTooLarge:
 		return err
 	}
+	contact.Failed()
 	if gone := b.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 		return gone
 	}
 	if rest.Status(err) == http.StatusNotFound {
 		return errLost
 	}
-	if time.Since(seen) > lostAfter {
+	if contact.Lost() {
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "watch command", Msg: "contact was lost; the command's outcome is unknown", Err: err}
 	}
 	return nil
@@ -851,7 +856,7 @@ func (o *output) add(l logLine) (err error) {
 
 // collect waits for the end of a script and reads its log.
 func (b *box) collect(ctx context.Context, session, id string, text *output) (*command, error) {
-	seen := time.Now()
+	contact := rest.NewContact(lostAfter, nil)
 	delay := 20 * time.Millisecond
 	for n := 1; ; {
 		c, err := b.look(ctx, session, id)
@@ -864,14 +869,15 @@ func (b *box) collect(ctx context.Context, session, id string, text *output) (*c
 				return &c, nil
 			}
 		} else if err == nil {
-			seen, n = time.Now(), 1
+			contact.Heard()
+			n = 1
 			delay = min(delay*3/2, time.Second)
 			if rest.Sleep(ctx, delay) != nil {
 				return nil, rest.Ended(ctx, "run script")
 			}
 			continue
 		}
-		if err := b.judge(ctx, err, seen); err != nil {
+		if err := b.judge(ctx, err, contact); err != nil {
 			return nil, err
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {

@@ -46,7 +46,7 @@ func Resume(ctx context.Context, opts Options, lease Lease) (*Session, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s.Sandbox = sb
+	s.Sandbox = &listened{sb, d.Title, opts.Note}
 	info := sb.Info()
 	s.Dir = workspace.Below(info.Dir, opts.Start)
 	if exit, err := sb.Exec(ctx, sandbox.Cmd{Args: []string{"mkdir", "-p", "--", s.Dir}}); err != nil || exit != 0 {

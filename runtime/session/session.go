@@ -166,7 +166,7 @@ func (s *Session) open(ctx context.Context) error {
 		s.afterFailedOpen(err)
 		return &StartError{Step: step, Name: d.Title, Err: err}
 	}
-	s.Sandbox = sb
+	s.Sandbox = &listened{sb, d.Title, opts.Note}
 	info := sb.Info()
 	if s.Fresh {
 		s.lease.ID, s.lease.Token, s.lease.Dir = info.ID, info.Token, info.Dir

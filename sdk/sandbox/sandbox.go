@@ -90,6 +90,11 @@ type Cmd struct {
 	// same time: a writer given for both must be safe for that.
 	Stdout io.Writer
 	Stderr io.Writer
+
+	// Unheard, if not nil, is told when the vendor cannot be asked how the command does:
+	// since when nothing was heard, and when Exec gives up. Once it can be asked again,
+	// since is zero. It may be called by several goroutines, often, and not at all.
+	Unheard func(since, until time.Time)
 }
 
 // MaxArg is the most bytes one process argument, one environment string, or one
