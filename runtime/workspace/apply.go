@@ -46,6 +46,7 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 	}
 	defer root.Close()
 	a := applier{h: h, root: root, dry: dry, going: map[string]bool{}, mixed: map[string]*mixture{}}
+	a.oneName(changes)
 	var todo []Change
 	for _, c := range changes { // parents before what is in them
 		switch why, done, err := a.judge(ctx, c); {
@@ -83,9 +84,16 @@ type applier struct {
 	out   Outcome
 	going map[string]bool     // what makes room
 	mixed map[string]*mixture // what is merged
+
+	alike map[string][]Change // of changes of several names that some disks take for one
+	from  map[string]Change   // by the new name of what the sandbox only spells in another way: the change that ends the old name
+	spelt map[string]bool     // old names that have given way to new spellings already
 }
 
 func (a *applier) conflict(c Change, why string) {
+	if other := a.otherName(c.Name); other != "" && c.Was == nil && why == notSent {
+		why = fmt.Sprintf("it is one name with %q on this disk", other)
+	}
 	theirs := ""
 	if !a.dry {
 		theirs = a.h.keepTheirs(c)
@@ -160,6 +168,14 @@ func (a *applier) judge(ctx context.Context, c Change) (why string, done bool, e
 	if err != nil {
 		return "", false, err
 	}
+	if a.spelt[c.Name] {
+		return "", true, nil
+	}
+	if old, is := a.from[c.Name]; is {
+		// What stands here is what goes, and comes back under the new name.
+		why, _, err := verdict(old, here)
+		return why, false, err
+	}
 	why, done, err = verdict(c, here)
 	if why != changedHere {
 		return why, done, err
@@ -172,8 +188,11 @@ func (a *applier) judge(ctx context.Context, c Change) (why string, done bool, e
 	return why, done, err
 }
 
-// changedHere is why a change cannot be made as it is.
-const changedHere = "it was changed here"
+// Why a change cannot be made as it is.
+const (
+	changedHere = "it was changed here"
+	notSent     = "it stands here and was not sent"
+)
 
 func verdict(c Change, here *Entry) (why string, done bool, err error) {
 	was, now := c.Was, c.Now
@@ -194,7 +213,7 @@ func verdict(c Change, here *Entry) (why string, done bool, err error) {
 		}
 		return "", same, nil
 	case was == nil:
-		return "it stands here and was not sent", false, nil
+		return notSent, false, nil
 	case now == nil && was.Kind == Dir && here.Kind == Dir:
 		return "", false, nil
 	case !content(*here, *was):
@@ -265,6 +284,9 @@ func (a *applier) still(c Change) error {
 			return errors.New("it is being changed here")
 		}
 		return nil
+	}
+	if old, is := a.from[c.Name]; is {
+		c = old
 	}
 	if why, _, err := verdict(c, here); err != nil || why != "" {
 		return errors.Join(err, errors.New(why))
