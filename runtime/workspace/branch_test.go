@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -76,5 +77,47 @@ func TestABranchLeavesOtherRepositoriesAlone(t *testing.T) {
 	}
 	if got := sh(t, root, `git diff --name-only HEAD work`); got != "f\n" {
 		t.Errorf("the branch changes %q", got)
+	}
+}
+
+// A work tree, and a submodule, have their repository somewhere else.
+func TestABranchOfAWorkTreeAndOfASubmodule(t *testing.T) {
+	top := t.TempDir()
+	sh(t, top, `git init -q sub; cd sub; echo s > s.txt; printf '*.skip\n' > .gitignore; git add -A; git commit -qm s; cd ..
+git init -q main; cd main; echo a > s.txt; cp ../sub/.gitignore .; git add -A; git commit -qm s
+git -c protocol.file.allow=always submodule -q add ../sub mod; git commit -qm sub; git worktree add -q ../tree; echo x > ../tree/x.skip; echo x > mod/x.skip`)
+	for _, name := range []string{"tree", "main/mod"} {
+		t.Run(name, func(t *testing.T) {
+			root, box := filepath.Join(top, name), t.TempDir()
+			before := sh(t, root, "git status --porcelain; git rev-parse HEAD; ls -A")
+			p, err := Make(t.Context(), root, Rules{MaxFileBytes: 10 << 20, Gitignore: true})
+			sb := boxAt(t, box, os.Getenv("PATH"))
+			if err == nil {
+				err = p.Upload(t.Context(), sb, box, nil, nil)
+			}
+			if err != nil || !slices.Equal(p.Skipped[GitIgnored], []string{"x.skip"}) {
+				t.Fatal(p, err)
+			}
+			h := homeOf(t, sb, root, box, p)
+			sh(t, box, "echo new > new; echo more >> s.txt; mkdir deep; echo d > deep/d")
+			if err := h.Bring(t.Context(), sb, true); err != nil {
+				t.Fatal(err)
+			}
+			if _, told, err := h.Branch(t.Context(), "work", "m", h.Changes); err != nil || len(told) > 0 {
+				t.Fatal(told, err)
+			}
+			if got := sh(t, root, "git diff --name-status HEAD work"); got != "A\tdeep/d\nA\tnew\nM\ts.txt\n" {
+				t.Errorf("the branch changes %q", got)
+			}
+			if after := sh(t, root, "git status --porcelain; git rev-parse HEAD; ls -A"); after != before {
+				t.Errorf("the work tree was %q, is %q", before, after)
+			}
+			if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+				t.Fatal(out, err)
+			}
+			if got := sh(t, root, "git add -A; git diff --cached --name-only work"); got != "" {
+				t.Errorf("applied, the work tree differs: %q", got)
+			}
+		})
 	}
 }
