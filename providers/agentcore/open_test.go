@@ -18,6 +18,7 @@ import (
 
 	"github.com/talkops-ai/talkops/providers/agentcore"
 	"github.com/talkops-ai/talkops/providers/agentcore/agentcoretest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -35,14 +36,14 @@ func TestExpiredKey(t *testing.T) {
 	s := agentcoretest.New(t)
 	sb := open(t, s)
 	s.Behave(agentcoretest.Behaviour{ExpiredKey: true})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 }
 
 func TestUnpackAndPack(t *testing.T) {
 	s := agentcoretest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -84,7 +85,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 			if created.ID == "" || created.ID != info.ID || info.Provider != "agentcore" || !info.Expires.Equal(created.Expires) {
 				t.Errorf("created %+v, open %+v", created, info)
 			}
-			if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+			if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 				t.Errorf("working directory: got %q, want %q", out, info.Dir)
 			}
 			got := s.Sandbox(info.ID)
@@ -103,11 +104,11 @@ func TestWhatIsNotThereIsUnsupportedAtOnce(t *testing.T) {
 	for _, spec := range []sandbox.Spec{{Image: "debian:12"}, {Snapshot: "base"}} {
 		spec.Settings = s.Settings()
 		_, err := agentcore.Provider{}.Open(t.Context(), spec)
-		wantCode(t, err, sandbox.CodeUnsupported)
+		emulate.WantCode(t, err, sandbox.CodeUnsupported)
 	}
 	long := sandbox.Spec{Settings: s.Settings(), Name: strings.Repeat("long-", 19)}
 	_, err := agentcore.Provider{}.Open(t.Context(), long)
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if n := len(s.Requests("")); n != 0 {
 		t.Errorf("%d requests", n)
 	}
@@ -125,11 +126,11 @@ func TestIdentifier(t *testing.T) {
 	open(t, s, func(spec *sandbox.Spec) { spec.ID = sb.Info().ID })
 	open(t, s, func(spec *sandbox.Spec) { spec.ID, spec.Options = session, map[string]any{"identifier": own} })
 	_, err := agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: session})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 	_, err = agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Options: map[string]any{"identifier": "none-0123456789"}})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 	_, err = agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Options: map[string]any{"identifier": "../x"}})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestSignIn(t *testing.T) {
@@ -153,11 +154,11 @@ func TestSignIn(t *testing.T) {
 			row.change(settings)
 			spec := sandbox.Spec{Settings: settings}
 			_, err := agentcore.Provider{}.Open(t.Context(), spec)
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if err == nil || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("got %v, want a word on %s", err, row.says)
 			}
-			wantCode(t, agentcore.Provider{}.SignedIn(t.Context(), spec), sandbox.CodeUnauthenticated)
+			emulate.WantCode(t, agentcore.Provider{}.SignedIn(t.Context(), spec), sandbox.CodeUnauthenticated)
 		})
 	}
 	if err := (agentcore.Provider{}).SignedIn(t.Context(), sandbox.Spec{Settings: s.Settings()}); err != nil {
@@ -171,7 +172,7 @@ func TestSignIn(t *testing.T) {
 		settings := s.Settings()
 		settings[wrong], settings["session_token"] = "wrong-key-123", "token-of-a-session"
 		_, err := agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-		wantCode(t, err, sandbox.CodeUnauthenticated)
+		emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 		for key, value := range settings {
 			if d, _ := (agentcore.Provider{}).Describe().Setting(key); d.Secret && strings.Contains(err.Error(), value) {
 				t.Errorf("%s is shown: %v", key, err)
@@ -239,12 +240,12 @@ bedrock_agentcore =
 
 	browser := sandbox.Spec{Settings: map[string]string{"profile": "browser"}}
 	err := agentcore.Provider{}.SignedIn(t.Context(), browser)
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if err == nil || !strings.Contains(err.Error(), "aws sso login") {
 		t.Errorf("got %v", err)
 	}
 	_, err = agentcore.Provider{}.Open(t.Context(), browser)
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if err := (agentcore.Provider{}).SignedIn(t.Context(), sandbox.Spec{Settings: map[string]string{"profile": "machine"}}); err != nil {
 		t.Errorf("a profile that names the machine's own role: %v", err)
 	}
@@ -252,7 +253,7 @@ bedrock_agentcore =
 		t.Fatal(err)
 	}
 	_, err = agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: map[string]string{"profile": "program"}})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(fmt.Sprint(err), "leaked") {
 		t.Errorf("what a program printed is shown: %v", err)
 	}
@@ -284,7 +285,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := agentcore.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if row.code == sandbox.CodePermissionDenied && row.behave.Denied && !strings.Contains(fmt.Sprint(err), "bedrock-agentcore:") {
 				t.Errorf("got %v, want the missing right", err)
 			}
@@ -299,7 +300,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s := agentcoretest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := agentcore.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -332,13 +333,13 @@ func TestAttach(t *testing.T) {
 	s := agentcoretest.New(t, agentcoretest.Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	first := open(t, s, func(spec *sandbox.Spec) { spec.Lifetime = time.Hour })
 	id := first.Info().ID
-	run(t, first, "echo kept >f")
+	emulate.Run(t, first, "echo kept >f")
 	before := fmt.Sprint(s.Sandbox(id))
 	sb := open(t, s, func(spec *sandbox.Spec) {
 		spec.ID, spec.Lifetime = id, 2*time.Hour
 		spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 	})
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	if !sb.Info().Expires.Equal(first.Info().Expires) || sb.Info().Dir != first.Info().Dir || sb.Info().ID != id {
@@ -354,22 +355,22 @@ func TestAttach(t *testing.T) {
 	// What cannot be used is left as it is.
 	s.Inject(agentcoretest.Fault{Op: "executeCommand", Status: 403, Times: -1})
 	_, err := agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: id})
-	wantCode(t, err, sandbox.CodePermissionDenied)
+	emulate.WantCode(t, err, sandbox.CodePermissionDenied)
 	s.Heal()
 	if n := len(s.Requests("stop")); n != 0 || s.Running() != 1 {
 		t.Errorf("%d stops, %d running", n, s.Running())
 	}
 	for _, unknown := range []string{"01UNKNOWN", "aws.codeinterpreter.v1/01UNKNOWN", "no such id"} {
 		_, err = agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: unknown})
-		wantCode(t, err, sandbox.CodeNotFound)
+		emulate.WantCode(t, err, sandbox.CodeNotFound)
 	}
 
 	// Nothing brings back a session whose time is over.
 	later.Store(int64(time.Hour))
 	_, err = agentcore.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: id})
-	wantCode(t, err, sandbox.CodeNotFound)
-	_, err = first.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
+	_, err = first.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if n := len(s.Requests("start")); n != 1 {
 		t.Errorf("%d sessions were started", n)
 	}
@@ -421,7 +422,7 @@ func TestThrottledCallsAreRepeated(t *testing.T) {
 		s.Inject(agentcoretest.Fault{Op: op, Status: 429, Header: map[string]string{"Retry-After": "1", "X-Amzn-Errortype": "ThrottlingException"}, Body: `{"message":"Rate exceeded"}`})
 	}
 	begin := time.Now()
-	if out, _, _ := run(t, open(t, s), "echo hi"); out != "hi\n" {
+	if out, _, _ := emulate.Run(t, open(t, s), "echo hi"); out != "hi\n" {
 		t.Errorf("got %q", out)
 	}
 	if took := time.Since(begin); took < 3*time.Second {
@@ -433,8 +434,8 @@ func TestRefusedCommandIsSentOnce(t *testing.T) {
 	s := agentcoretest.New(t)
 	sb := open(t, s)
 	s.Inject(agentcoretest.Fault{Op: "startCommandExecution", Status: 500, Times: -1})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count")})
-	wantCode(t, err, sandbox.CodeUnavailable)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count")})
+	emulate.WantCode(t, err, sandbox.CodeUnavailable)
 	if n := len(s.Requests("startCommandExecution")); n != 1 {
 		t.Errorf("the command was sent %d times", n)
 	}
@@ -449,7 +450,7 @@ func TestCommandIsFollowedAfterALostAnswer(t *testing.T) {
 		s.Inject(agentcoretest.Fault{Op: "executeCommand", Skip: 1, Late: true, Times: 3})
 		s.Inject(agentcoretest.Fault{Op: "executeCommand", Skip: 1, Status: 502, Times: 2})
 		var out bytes.Buffer
-		exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
+		exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
 		if exit != 5 || err != nil || out.String() != "x\n" {
 			t.Errorf("got %d, %v, %q", exit, err, out.String())
 		}
@@ -467,7 +468,7 @@ func TestOddAnswers(t *testing.T) {
 			s := agentcoretest.New(t)
 			sb := open(t, s)
 			s.Behave(agentcoretest.Behaviour{Twist: map[string]string{"startCommandExecution": twist}})
-			stdout, _, exit := run(t, sb, "echo x >>count; cat count; exit 6")
+			stdout, _, exit := emulate.Run(t, sb, "echo x >>count; cat count; exit 6")
 			if exit != 6 || stdout != "x\n" {
 				t.Errorf("got %d, %q", exit, stdout)
 			}
@@ -480,7 +481,7 @@ func TestOddAnswers(t *testing.T) {
 				"executeCommand": twist, "startCommandExecution": twist, "readFiles": twist, "writeFiles": twist,
 			}})
 			sb := open(t, s)
-			if stdout, _, exit := run(t, sb, "echo hi; exit 6"); exit != 6 || stdout != "hi\n" {
+			if stdout, _, exit := emulate.Run(t, sb, "echo hi; exit 6"); exit != 6 || stdout != "hi\n" {
 				t.Errorf("got %d, %q", exit, stdout)
 			}
 		})
@@ -514,18 +515,18 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := agentcoretest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
 			if row.name == "tasks lost" {
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -533,14 +534,14 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 func TestDeletedPrivateDirectory(t *testing.T) {
 	s := agentcoretest.New(t)
 	sb := open(t, s)
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("rm -rf ../.talkops-*; echo out"), Stdout: io.Discard})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("rm -rf ../.talkops-*; echo out"), Stdout: io.Discard})
 	if err == nil {
 		t.Errorf("a command whose output is lost ended with %d and no error", exit)
 	}
 	if err := sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644); err != nil {
 		t.Errorf("writing afterwards: %v", err)
 	}
-	if out, _, _ := run(t, sb, "cat f"); out != "x" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "x" {
 		t.Errorf("afterwards: got %q", out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talkops-ai/talkops/providers/daytona"
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -34,7 +35,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if created.ID == "" || created.ID != info.ID || info.Provider != "daytona" || info.Expires.IsZero() {
 		t.Errorf("created %+v, open %+v", created, info)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	got := s.Sandbox(info.ID)
@@ -63,21 +64,21 @@ func TestSignIn(t *testing.T) {
 	settings := s.Settings()
 	delete(settings, "api_key")
 	_, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if n := len(s.Requests("")); n != 0 {
 		t.Errorf("%d requests without a key", n)
 	}
 
 	settings["api_key"] = "wrong-key-123"
 	_, err = daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "wrong-key-123") {
 		t.Errorf("the key is shown: %v", err)
 	}
 
 	settings["api_url"] = "http://example.com/api"
 	_, err = daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestFailedOpenLeavesNothing(t *testing.T) {
@@ -107,7 +108,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := daytona.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -119,7 +120,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s := daytonatest.New(t, daytonatest.Config{StartDelay: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := daytona.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -138,7 +139,7 @@ func TestTakenNameIsNotAdopted(t *testing.T) {
 	s := daytonatest.New(t)
 	open(t, s, func(spec *sandbox.Spec) { spec.Name = "box" })
 	_, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Name: "box"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if got := s.Boxes(); len(got) != 1 {
 		t.Errorf("got sandboxes %v, want the first alone", got)
 	}
@@ -148,14 +149,14 @@ func TestAttach(t *testing.T) {
 	s := daytonatest.New(t, daytonatest.Config{StartDelay: 100 * time.Millisecond})
 	first := open(t, s)
 	id := first.Info().ID
-	run(t, first, "echo kept >f")
+	emulate.Run(t, first, "echo kept >f")
 	before := s.Sandbox(id)
 	s.SetState(id, "stopped")
 	sb := open(t, s, func(spec *sandbox.Spec) {
 		spec.ID, spec.Lifetime = id, time.Minute
 		spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 	})
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	for _, key := range []string{"ttlMinutes", "autoStopInterval", "autoDeleteInterval"} {
@@ -167,7 +168,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("close: %v, %d running", err, s.Running())
 	}
 	_, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: "nothing"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 	if !errors.Is(err, sandbox.ErrNotFound) || len(s.Boxes()) != 1 {
 		t.Errorf("got %v and %v", err, s.Boxes())
 	}
@@ -221,8 +222,8 @@ func TestRefusedCommandIsSentOnce(t *testing.T) {
 	s := daytonatest.New(t)
 	sb := open(t, s)
 	s.Inject(daytonatest.Fault{Op: "session-exec", Status: 500, Times: -1})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count")})
-	wantCode(t, err, sandbox.CodeUnavailable)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count")})
+	emulate.WantCode(t, err, sandbox.CodeUnavailable)
 	if n := len(s.Requests("session-exec")); n != 1 {
 		t.Errorf("the command was sent %d times", n)
 	}
@@ -235,7 +236,7 @@ func TestCommandIsFollowedAfterALostAnswer(t *testing.T) {
 	s.Inject(daytonatest.Fault{Op: "command", Late: true, Times: 3})
 	s.Inject(daytonatest.Fault{Op: "command", Status: 502, Times: 2})
 	var out bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
 	if exit != 5 || err != nil || out.String() != "x\n" {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
@@ -255,18 +256,18 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := daytonatest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
 			if row.name == "session lost" {
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -275,21 +276,21 @@ func TestUnknownStatusIsAnError(t *testing.T) {
 	s := daytonatest.New(t)
 	sb := open(t, s)
 	s.Behave(daytonatest.Behaviour{NoExitStatus: true})
-	wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
 }
 
 func TestExpiredKey(t *testing.T) {
 	s := daytonatest.New(t)
 	sb := open(t, s)
 	s.Behave(daytonatest.Behaviour{ExpiredKey: true})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 }
 
 func TestUnpackAndPack(t *testing.T) {
 	s := daytonatest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -297,7 +298,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -305,17 +306,17 @@ func TestUnpackAndPack(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	s := daytonatest.New(t, daytonatest.Config{StopDelay: 50 * time.Millisecond})
 	sb := open(t, s)
-	run(t, sb, "echo kept >f")
+	emulate.Run(t, sb, "echo kept >f")
 	if err := sandbox.Snapshot(t.Context(), sb, "base"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
 	next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
-	if out, _, _ := run(t, next, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, next, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	_, err := daytona.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: "none"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 }
 
 func TestAnswerThatIsNoFile(t *testing.T) {
@@ -327,7 +328,7 @@ func TestAnswerThatIsNoFile(t *testing.T) {
 	}
 	s.Inject(daytonatest.Fault{Op: "download", Status: 200, Body: `{"message":"an error with the wrong status"}`})
 	var got bytes.Buffer
-	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
 	if got.Len() != 0 {
 		t.Errorf("got %q as content", got.String())
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talkops-ai/talkops/providers/e2b"
 	"github.com/talkops-ai/talkops/providers/e2b/e2btest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -32,21 +33,21 @@ func TestSignIn(t *testing.T) {
 	settings := s.Settings()
 	delete(settings, "api_key")
 	_, err := e2b.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if n := len(s.Requests("")); n != 0 {
 		t.Errorf("%d requests without a key", n)
 	}
 
 	settings["api_key"] = "wrong-key-123"
 	_, err = e2b.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "wrong-key-123") {
 		t.Errorf("the key is shown: %v", err)
 	}
 
 	settings["api_url"] = "http://example.com/api"
 	_, err = e2b.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestExpiredKey(t *testing.T) {
@@ -55,14 +56,14 @@ func TestExpiredKey(t *testing.T) {
 	s.Behave(e2btest.Behaviour{ExpiredKey: true})
 	spec := sandbox.Spec{Settings: s.Settings(), ID: sb.Info().ID}
 	_, err := e2b.Provider{}.Open(t.Context(), spec)
-	wantCode(t, err, sandbox.CodeUnauthenticated)
-	wantCode(t, e2b.Provider{}.Destroy(t.Context(), spec), sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, e2b.Provider{}.Destroy(t.Context(), spec), sandbox.CodeUnauthenticated)
 }
 
 func TestUnpackAndPack(t *testing.T) {
 	s := e2btest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -78,17 +79,17 @@ func TestUnpackAndPack(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	s := e2btest.New(t)
 	sb := open(t, s)
-	run(t, sb, "echo kept >f")
+	emulate.Run(t, sb, "echo kept >f")
 	if err := sandbox.Snapshot(t.Context(), sb, "base"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
 	next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
-	if out, _, _ := run(t, next, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, next, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	_, err := e2b.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: "none"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 }
 
 func TestAnswerThatIsNoFile(t *testing.T) {
@@ -100,7 +101,7 @@ func TestAnswerThatIsNoFile(t *testing.T) {
 	}
 	s.Inject(e2btest.Fault{Op: "download", Status: 200, Body: `{"message":"an error with the wrong status"}`})
 	var got bytes.Buffer
-	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
 	if got.Len() != 0 {
 		t.Errorf("got %q as content", got.String())
 	}
@@ -127,7 +128,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if left := time.Until(info.Expires); left < 80*time.Minute || left > 90*time.Minute {
 		t.Errorf("it ends in %v", left)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	found, err := sandbox.List(t.Context(), e2b.Provider{}, sandbox.Spec{Settings: s.Settings(), Labels: map[string]string{"app": "talkops"}})
@@ -164,7 +165,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			_, err := e2b.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -177,7 +178,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s.Inject(e2btest.Fault{Op: "Start", Times: -1, Hang: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := e2b.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -260,30 +261,30 @@ func TestAttach(t *testing.T) {
 	s := e2btest.New(t)
 	first := open(t, s, func(spec *sandbox.Spec) { spec.Lifetime = 2 * time.Hour })
 	id := first.Info().ID
-	run(t, first, "echo kept >f")
+	emulate.Run(t, first, "echo kept >f")
 	before := s.Sandbox(id)["endAt"]
 	again := func(spec *sandbox.Spec) {
 		spec.ID, spec.Lifetime = id, time.Minute
 		spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 	}
 	sb := open(t, s, again)
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	if n := len(s.Requests("connect")); n != 0 || s.Sandbox(id)["endAt"] != before {
 		t.Errorf("%d calls resumed what ran; it ends at %v, before %v", n, s.Sandbox(id)["endAt"], before)
 	}
 	pause(t, s, id)
-	wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 	sb = open(t, s, again)
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("after a pause: got %q", out)
 	}
 	if err := sb.Close(); err != nil || len(s.Boxes()) != 1 {
 		t.Errorf("close: %v, %v", err, s.Boxes())
 	}
 	_, err := e2b.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: "nothing"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 	if !errors.Is(err, sandbox.ErrNotFound) || len(s.Boxes()) != 1 {
 		t.Errorf("got %v and %v", err, s.Boxes())
 	}
@@ -390,7 +391,7 @@ func TestCommandIsFollowedAfterALostAnswer(t *testing.T) {
 			s.Inject(fault)
 			var out, stderr bytes.Buffer
 			exit, err := sb.Exec(t.Context(), sandbox.Cmd{
-				Args:   sh(`echo x >>count; for i in $(seq 300); do echo "line $i"; echo "e $i" >&2; done; sleep 0.3; cat count; exit 5`),
+				Args:   emulate.Sh(`echo x >>count; for i in $(seq 300); do echo "line $i"; echo "e $i" >&2; done; sleep 0.3; cat count; exit 5`),
 				Stdout: &out, Stderr: &stderr,
 			})
 			want, wantErr := "", ""
@@ -409,11 +410,11 @@ func TestCommandIsFollowedAfterALostAnswer(t *testing.T) {
 func TestCutsWhileACommandWrites(t *testing.T) {
 	s := e2btest.New(t)
 	sb := open(t, s)
-	out := newNotice()
+	out := emulate.NewNotice()
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
-		<-out.first
+		<-out.First
 		for range 3 {
 			s.Cut(sb.Info().ID)
 			select {
@@ -423,7 +424,7 @@ func TestCutsWhileACommandWrites(t *testing.T) {
 			}
 		}
 	}()
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`echo x >>count; i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.02; done; cat count`), Stdout: out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`echo x >>count; i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.02; done; cat count`), Stdout: out})
 	want := ""
 	for i := range 100 {
 		want += fmt.Sprintf("%d\n", i+1)
@@ -440,13 +441,13 @@ func TestNewAccessTokenIsAskedForOnce(t *testing.T) {
 	s := e2btest.New(t)
 	sb := open(t, s)
 	s.NewToken(sb.Info().ID)
-	if out, _, _ := run(t, sb, "echo on"); out != "on\n" {
+	if out, _, _ := emulate.Run(t, sb, "echo on"); out != "on\n" {
 		t.Errorf("got %q", out)
 	}
 	// What was sent of a file is gone: the next attempt has the token.
 	s.NewToken(sb.Info().ID)
 	name := sb.Info().Dir + "/f"
-	wantCode(t, sb.WriteFile(t.Context(), name, strings.NewReader("x"), 0o644), sandbox.CodeUnavailable)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), name, strings.NewReader("x"), 0o644), sandbox.CodeUnavailable)
 	if err := sb.WriteFile(t.Context(), name, strings.NewReader("x"), 0o644); err != nil {
 		t.Error(err)
 	}
@@ -466,15 +467,15 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := e2btest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; end(t, s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; end(t, s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -490,7 +491,7 @@ func TestResume(t *testing.T) {
 	if err != nil || len(s.Requests("")) != before {
 		t.Fatalf("%v, %d requests", err, len(s.Requests(""))-before)
 	}
-	if out, _, _ := run(t, again, "pwd; echo $A"); out != info.Dir+"\nb\n" {
+	if out, _, _ := emulate.Run(t, again, "pwd; echo $A"); out != info.Dir+"\nb\n" {
 		t.Errorf("got %q", out)
 	}
 	for _, token := range []string{"", "{", `{"tools":{"base":"http://example.com","access":"x"},"run":"/tmp"}`} {
@@ -498,7 +499,7 @@ func TestResume(t *testing.T) {
 		if again, err = (e2b.Provider{}).Resume(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
-		if out, _, _ := run(t, again, "echo on"); out != "on\n" {
+		if out, _, _ := emulate.Run(t, again, "echo on"); out != "on\n" {
 			t.Errorf("with the token %q: got %q", token, out)
 		}
 	}
@@ -509,7 +510,7 @@ func TestShortCommandIsOneRequest(t *testing.T) {
 	s := e2btest.New(t)
 	sb := open(t, s)
 	before := len(s.Requests(""))
-	run(t, sb, "echo out; echo err >&2")
+	emulate.Run(t, sb, "echo out; echo err >&2")
 	if n := len(s.Requests("")) - before; n != 1 {
 		t.Errorf("there were %d requests", n)
 	}

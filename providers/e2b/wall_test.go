@@ -86,7 +86,7 @@ func TestCancelWhileMuchIsWritten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lines := &numbered{enough: 5 << 20, tell: cancel}
-	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: sh("echo $$ >pid; exec seq 1000000000"), Stdout: lines})
+	exit, err := sb.Exec(ctx, sandbox.Cmd{Args: emulate.Sh("echo $$ >pid; exec seq 1000000000"), Stdout: lines})
 	if exit != 130 || sandbox.CodeOf(err) != sandbox.CodeCancelled {
 		t.Errorf("got %d, %v", exit, err)
 	}

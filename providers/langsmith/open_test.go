@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/langsmith"
 	"github.com/talkops-ai/talkops/providers/langsmith/langsmithtest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -40,7 +41,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if created.ID != "mine" || created.ID != info.ID || info.Provider != "langsmith" || !info.Expires.IsZero() {
 		t.Errorf("created %+v, open %+v", created, info)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	got := s.Sandbox(info.ID)
@@ -70,7 +71,7 @@ func TestSnapshotToStartFrom(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	spec.Progress = func(string) { cancel() }
 	_, err := langsmith.Provider{}.Open(ctx, spec)
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if got := s.Boxes(); len(got) != 0 {
 		t.Errorf("left running: %v", got)
 	}
@@ -128,7 +129,7 @@ func TestFailedSnapshotIsNotRebuilt(t *testing.T) {
 	s.Behave(langsmithtest.Behaviour{BuildFails: true})
 	for range 2 {
 		_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})
-		wantCode(t, err, sandbox.CodeUnavailable)
+		emulate.WantCode(t, err, sandbox.CodeUnavailable)
 		if !strings.Contains(err.Error(), "the emulator was told so") {
 			t.Errorf("the reason is missing: %v", err)
 		}
@@ -163,7 +164,7 @@ func TestKeyIsNotSentToAnAddressThatIsNotTrusted(t *testing.T) {
 		s := langsmithtest.New(t)
 		s.Behave(langsmithtest.Behaviour{Dataplane: address})
 		_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})
-		wantCode(t, err, sandbox.CodeInternal)
+		emulate.WantCode(t, err, sandbox.CodeInternal)
 		if left := s.Boxes(); len(left) != 0 {
 			t.Errorf("left running: %v", left)
 		}
@@ -185,21 +186,21 @@ func TestSignIn(t *testing.T) {
 	settings := s.Settings()
 	delete(settings, "api_key")
 	_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if n := len(s.Requests("")); n != 0 {
 		t.Errorf("%d requests without a key", n)
 	}
 
 	settings["api_key"] = "wrong-key-123"
 	_, err = langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "wrong-key-123") {
 		t.Errorf("the key is shown: %v", err)
 	}
 
 	settings["endpoint"] = "http://example.com/api"
 	_, err = langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestFailedOpenLeavesNothing(t *testing.T) {
@@ -230,7 +231,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := langsmith.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -242,7 +243,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s := langsmithtest.New(t, langsmithtest.Config{StartDelay: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := langsmith.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -261,7 +262,7 @@ func TestTakenNameIsNotAdopted(t *testing.T) {
 	s := langsmithtest.New(t)
 	open(t, s, func(spec *sandbox.Spec) { spec.Name = "box" })
 	_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Name: "box"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if got := s.Boxes(); len(got) != 1 {
 		t.Errorf("got sandboxes %v, want the first alone", got)
 	}
@@ -271,14 +272,14 @@ func TestAttach(t *testing.T) {
 	s := langsmithtest.New(t, langsmithtest.Config{StartDelay: 100 * time.Millisecond})
 	first := open(t, s)
 	id := first.Info().ID
-	run(t, first, "echo kept >f")
+	emulate.Run(t, first, "echo kept >f")
 	before := s.Sandbox(id)
 	s.SetState(id, "stopped")
 	sb := open(t, s, func(spec *sandbox.Spec) {
 		spec.ID, spec.Idle = id, time.Minute
 		spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 	})
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	for _, key := range []string{"idle_ttl_seconds", "delete_after_stop_seconds"} {
@@ -290,7 +291,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("close: %v, %d running", err, s.Running())
 	}
 	_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: "nothing"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 	if !errors.Is(err, sandbox.ErrNotFound) || len(s.Boxes()) != 1 {
 		t.Errorf("got %v and %v", err, s.Boxes())
 	}
@@ -363,13 +364,13 @@ func TestRefusedConnections(t *testing.T) {
 			s := langsmithtest.New(t)
 			sb := open(t, s)
 			s.Inject(row.fault)
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; exit 5")})
-			wantCode(t, err, row.code)
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; exit 5")})
+			emulate.WantCode(t, err, row.code)
 			if want := 5 * row.runs; exit != want {
 				t.Errorf("got exit %d, want %d", exit, want)
 			}
 			s.Heal()
-			if out, _, _ := run(t, sb, "cat count 2>/dev/null"); strings.Count(out, "x") != row.runs {
+			if out, _, _ := emulate.Run(t, sb, "cat count 2>/dev/null"); strings.Count(out, "x") != row.runs {
 				t.Errorf("it ran %d times, want %d", strings.Count(out, "x"), row.runs)
 			}
 		})
@@ -380,14 +381,14 @@ func TestServiceEndsTheCommand(t *testing.T) {
 	s := langsmithtest.New(t)
 	sb := open(t, s)
 	s.Inject(langsmithtest.Fault{Op: "ws-execute", Status: 500, Body: `{"type":"error","error_type":"CommandTimeout","error":"time is up"}`})
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeTimeout)
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeTimeout)
 	if exit != 124 {
 		t.Errorf("got exit %d, want 124", exit)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := sb.Exec(ctx, sandbox.Cmd{Args: sh("true")}); err != nil {
+	if _, err := sb.Exec(ctx, sandbox.Cmd{Args: emulate.Sh("true")}); err != nil {
 		t.Fatal(err)
 	}
 	frames := s.Requests("ws-execute")
@@ -406,7 +407,7 @@ func TestCommandIsFollowedWhenItsStreamBreaks(t *testing.T) {
 			s.Inject(langsmithtest.Fault{Op: "ws-reconnect", Status: status, Cut: 2, Times: 2, Late: status != 0})
 			s.Inject(langsmithtest.Fault{Op: "ws", Status: 502, Skip: 1, Times: 2})
 			var out bytes.Buffer
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
 			if exit != 5 || err != nil || out.String() != "x\n" {
 				t.Errorf("got %d, %v, %q", exit, err, out.String())
 			}
@@ -423,12 +424,12 @@ func TestLostReport(t *testing.T) {
 	sb := open(t, s)
 	var out bytes.Buffer
 	s.Inject(langsmithtest.Fault{Op: "ws-execute", Late: true})
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("printf 0123456789; printf 0123456789; exit 3"), Stdout: &out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("printf 0123456789; printf 0123456789; exit 3"), Stdout: &out})
 	if err == nil && (exit != 3 || out.String() != "01234567890123456789") {
 		t.Errorf("got %d and %q without an error", exit, out.String())
 	}
 	if err != nil {
-		wantCode(t, err, sandbox.CodeInternal)
+		emulate.WantCode(t, err, sandbox.CodeInternal)
 	}
 }
 
@@ -447,22 +448,22 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := langsmithtest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
 			if row.name == "commands lost" || row.name == "stopped" {
 				// What comes next wakes it.
-				if out, _, _ := run(t, sb, "echo on"); out != "on\n" {
+				if out, _, _ := emulate.Run(t, sb, "echo on"); out != "on\n" {
 					t.Errorf("afterwards: got %q", out)
 				}
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -471,9 +472,9 @@ func TestUnknownStatusIsAnError(t *testing.T) {
 	s := langsmithtest.New(t)
 	sb := open(t, s)
 	s.Behave(langsmithtest.Behaviour{NoExitStatus: true})
-	wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("exit 0")})
-	wantCode(t, err, sandbox.CodeInternal)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("exit 0")})
+	emulate.WantCode(t, err, sandbox.CodeInternal)
 	if exit != 0 {
 		t.Errorf("got exit %d beside the error", exit)
 	}
@@ -483,14 +484,14 @@ func TestExpiredKey(t *testing.T) {
 	s := langsmithtest.New(t)
 	sb := open(t, s)
 	s.Behave(langsmithtest.Behaviour{ExpiredKey: true})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 }
 
 func TestUnpackAndPack(t *testing.T) {
 	s := langsmithtest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -498,7 +499,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -507,17 +508,17 @@ func TestSnapshot(t *testing.T) {
 	s := langsmithtest.New(t, langsmithtest.Config{BuildDelay: 300 * time.Millisecond})
 	sb := open(t, s)
 	for _, text := range []string{"first", "second"} {
-		run(t, sb, "echo "+text+" >f")
+		emulate.Run(t, sb, "echo "+text+" >f")
 		if err := sandbox.Snapshot(t.Context(), sb, "acme/base"); err != nil {
 			t.Fatal(err)
 		}
 		next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "acme/base" })
-		if out, _, _ := run(t, next, "cat f"); out != text+"\n" {
+		if out, _, _ := emulate.Run(t, next, "cat f"); out != text+"\n" {
 			t.Errorf("got %q, want the newest, %s", out, text)
 		}
 	}
 	_, err := langsmith.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: "system/none"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 }
 
 func TestIdleSandboxIsWoken(t *testing.T) {
@@ -527,12 +528,12 @@ func TestIdleSandboxIsWoken(t *testing.T) {
 	pass := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
 	sb := open(t, s, func(spec *sandbox.Spec) { spec.Idle = 10 * time.Minute })
 	id := sb.Info().ID
-	run(t, sb, "echo kept >f")
+	emulate.Run(t, sb, "echo kept >f")
 	pass(11 * time.Minute)
 	if got := s.Sandbox(id)["status"]; got != "stopped" {
 		t.Fatalf("the sandbox is %v", got)
 	}
-	if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	pass(11 * time.Minute)
@@ -546,8 +547,8 @@ func TestIdleSandboxIsWoken(t *testing.T) {
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left after an hour in stop: %v", left)
 	}
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 }
 
 func TestAttachById(t *testing.T) {
@@ -582,7 +583,7 @@ func TestAnswerThatIsNoFile(t *testing.T) {
 	}
 	s.Inject(langsmithtest.Fault{Op: "download", Status: 200, Body: `{"message":"an error with the wrong status"}`})
 	var got bytes.Buffer
-	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
 	if got.Len() != 0 {
 		t.Errorf("got %q as content", got.String())
 	}
@@ -595,7 +596,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	file := sb.Info().Dir + "/f"
 	remove := func() {
 		t.Helper()
-		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
+		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
 			t.Errorf("a command whose output is lost ended with %d and no error", exit)
 		}
 	}
@@ -605,7 +606,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	}
 	remove()
 	var out bytes.Buffer
-	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
+	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
 		t.Errorf("afterwards: %q, %v", out.String(), err)
 	}
 }

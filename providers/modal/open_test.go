@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/modal"
 	"github.com/talkops-ai/talkops/providers/modal/modaltest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -45,7 +46,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if left := info.Expires.Sub(begin); left < 80*time.Second || left > 92*time.Second {
 		t.Errorf("expires after %v, want 91s", left)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	got := s.Sandbox(info.ID)
@@ -124,7 +125,7 @@ func TestSignIn(t *testing.T) {
 				}
 			}
 			sb, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if err == nil {
 				sb.Close()
 				return
@@ -141,7 +142,7 @@ func TestSignIn(t *testing.T) {
 	settings := s.Settings()
 	settings["token_secret"] = "as-wrong-123"
 	_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "as-wrong-123") {
 		t.Errorf("the secret is shown: %v", err)
 	}
@@ -171,7 +172,7 @@ func TestAnUntrustedRouterIsRefused(t *testing.T) {
 		s := modaltest.New(t)
 		s.Behave(modaltest.Behaviour{RouterURL: address})
 		_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings()})
-		wantCode(t, err, sandbox.CodeInternal)
+		emulate.WantCode(t, err, sandbox.CodeInternal)
 		if err != nil && strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q", err)
 		}
@@ -210,7 +211,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			_, err := modal.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -242,7 +243,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 				cancel()
 			}()
 			_, err := modal.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, sandbox.CodeCancelled)
+			emulate.WantCode(t, err, sandbox.CodeCancelled)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -270,12 +271,12 @@ func TestTakenNameIsNotAdopted(t *testing.T) {
 	s := modaltest.New(t)
 	first := open(t, s, func(spec *sandbox.Spec) { spec.Name = "box" })
 	_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Name: "box"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if got := s.Boxes(); !slices.Equal(got, []string{first.Info().ID}) {
 		t.Errorf("got sandboxes %v, want the first alone", got)
 	}
 	_, err = modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Name: "not a name"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestAttach(t *testing.T) {
@@ -284,13 +285,13 @@ func TestAttach(t *testing.T) {
 			s := modaltest.New(t, modaltest.Config{Old: backend})
 			first := open(t, s)
 			id := first.Info().ID
-			run(t, first, "echo kept >f")
+			emulate.Run(t, first, "echo kept >f")
 			before := s.Sandbox(id)
 			sb := open(t, s, func(spec *sandbox.Spec) {
 				spec.ID, spec.Lifetime = id, time.Minute
 				spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 			})
-			if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+			if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 				t.Errorf("got %q", out)
 			}
 			if d := sb.Info().Expires.Sub(first.Info().Expires).Abs(); d > 5*time.Second {
@@ -305,7 +306,7 @@ func TestAttach(t *testing.T) {
 				t.Errorf("close: %v, %d running", err, s.Running())
 			}
 			_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: "nothing"})
-			wantCode(t, err, sandbox.CodeNotFound)
+			emulate.WantCode(t, err, sandbox.CodeNotFound)
 			if !errors.Is(err, sandbox.ErrNotFound) || len(s.Boxes()) != 1 {
 				t.Errorf("got %v and %v", err, s.Boxes())
 			}
@@ -314,7 +315,7 @@ func TestAttach(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = modal.Provider{}.Open(t.Context(), spec)
-			wantCode(t, err, sandbox.CodeGone)
+			emulate.WantCode(t, err, sandbox.CodeGone)
 		})
 	}
 }
@@ -324,7 +325,7 @@ func TestFailedAttachLeavesTheMachine(t *testing.T) {
 	first := open(t, s)
 	s.Inject(modaltest.Fault{Op: "TaskExecStart", Status: 400, Times: -1})
 	_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: first.Info().ID})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if len(s.Boxes()) != 1 || len(s.Requests("SandboxTerminateV2")) != 0 {
 		t.Errorf("the machine was touched")
 	}
@@ -394,8 +395,8 @@ func TestRefusedCommandDoesNotRun(t *testing.T) {
 	sb := open(t, s)
 	before := len(s.Requests("TaskExecStart"))
 	s.Inject(modaltest.Fault{Op: "TaskExecStart", Status: 400})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count")})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count")})
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if n := len(s.Requests("TaskExecStart")) - before; n != 1 {
 		t.Errorf("the command was sent %d times", n)
 	}
@@ -410,7 +411,7 @@ func TestCommandIsFollowedAfterALostAnswer(t *testing.T) {
 	s.Inject(modaltest.Fault{Op: "TaskExecWait", Status: 502, Times: 2})
 	s.Inject(modaltest.Fault{Op: "TaskExecStdioRead", Status: 502, Times: 2})
 	var out bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; exit 5"), Stdout: &out})
 	if exit != 5 || err != nil || out.String() != "x\n" {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
@@ -428,18 +429,18 @@ func TestExpiredRouterTokenIsRenewed(t *testing.T) {
 	s := modaltest.New(t)
 	sb := open(t, s)
 	var once atomic.Bool
-	out := newNotice()
+	out := emulate.NewNotice()
 	go func() {
-		<-out.first
+		<-out.First
 		s.ExpireRouter(sb.Info().ID)
 		s.Inject(modaltest.Fault{Op: "TaskExecStdioRead", Cut: 1})
 		once.Store(true)
 	}()
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 1; cat; exit 2"), Stdin: strings.NewReader("input"), Stdout: out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 1; cat; exit 2"), Stdin: strings.NewReader("input"), Stdout: out})
 	if exit != 2 || err != nil || out.String() != "on\ninput" || !once.Load() {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
-	if stdout, _, exit := run(t, sb, "echo again"); stdout != "again\n" || exit != 0 {
+	if stdout, _, exit := emulate.Run(t, sb, "echo again"); stdout != "again\n" || exit != 0 {
 		t.Errorf("afterwards: got %q, %d", stdout, exit)
 	}
 }
@@ -459,7 +460,7 @@ func TestOutputThatEndsLateOrNever(t *testing.T) {
 			s.Behave(row.behave)
 			var out, errOut bytes.Buffer
 			begin := time.Now()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("head -c 70000 /dev/zero; echo end >&2; exit 3"), Stdout: &out, Stderr: &errOut})
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("head -c 70000 /dev/zero; echo end >&2; exit 3"), Stdout: &out, Stderr: &errOut})
 			if exit != 3 || err != nil || out.Len() != 70000 || errOut.String() != "end\n" {
 				t.Errorf("got %d, %v, %d bytes, %q", exit, err, out.Len(), errOut.String())
 			}
@@ -474,8 +475,8 @@ func TestLostCommandIsAnError(t *testing.T) {
 	s := modaltest.New(t)
 	sb := open(t, s)
 	s.Behave(modaltest.Behaviour{ForgetfulRouter: true})
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if exit != 0 || errors.Is(err, context.Canceled) {
 		t.Errorf("got %d, %v", exit, err)
 	}
@@ -501,18 +502,18 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := modaltest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" || err == nil || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("got %d, %q, %v", exit, out.String(), err)
 			}
 			if row.name == "command lost" {
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -524,22 +525,22 @@ func TestMachinesEndByTheClock(t *testing.T) {
 	sb := open(t, s, func(spec *sandbox.Spec) { spec.Lifetime, spec.Idle = time.Hour, 20*time.Minute })
 	other := open(t, s, func(spec *sandbox.Spec) { spec.Lifetime = 10 * time.Hour })
 	now.Add(int64(19 * time.Minute))
-	run(t, sb, "true")
+	emulate.Run(t, sb, "true")
 	now.Add(int64(19 * time.Minute))
-	run(t, sb, "true")
+	emulate.Run(t, sb, "true")
 	now.Add(int64(23 * time.Minute))
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
-	run(t, other, "true")
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
+	emulate.Run(t, other, "true")
 }
 
 func TestUnknownStatusIsAnError(t *testing.T) {
 	s := modaltest.New(t)
 	sb := open(t, s)
 	s.Behave(modaltest.Behaviour{NoExitStatus: true})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeInternal)
-	wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeInternal)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
 }
 
 func TestExpiredKey(t *testing.T) {
@@ -547,14 +548,14 @@ func TestExpiredKey(t *testing.T) {
 	sb := open(t, s)
 	s.Behave(modaltest.Behaviour{ExpiredKey: true})
 	s.ExpireRouter(sb.Info().ID)
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 }
 
 func TestUnpackAndPack(t *testing.T) {
 	s := modaltest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -562,7 +563,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -570,23 +571,23 @@ func TestUnpackAndPack(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	s := modaltest.New(t)
 	sb := open(t, s)
-	run(t, sb, "echo kept >f")
+	emulate.Run(t, sb, "echo kept >f")
 	if err := sandbox.Snapshot(t.Context(), sb, "base"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
-	wantCode(t, sandbox.Snapshot(t.Context(), sb, ""), sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, sandbox.Snapshot(t.Context(), sb, "base"), sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, sandbox.Snapshot(t.Context(), sb, ""), sandbox.CodeInvalidArgument)
 	next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
-	if out, _, _ := run(t, next, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, next, "cat f"); out != "kept\n" {
 		t.Errorf("got %q", out)
 	}
 	for _, name := range []string{"none", "im-0000000000000000000000"} {
 		_, err := modal.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: name})
-		wantCode(t, err, sandbox.CodeNotFound)
+		emulate.WantCode(t, err, sandbox.CodeNotFound)
 	}
 	image, _ := s.Sandbox(next.Info().ID)["imageId"].(string)
 	same := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = image })
-	if out, _, _ := run(t, same, "cat f"); out != "kept\n" {
+	if out, _, _ := emulate.Run(t, same, "cat f"); out != "kept\n" {
 		t.Errorf("by the image's id: got %q", out)
 	}
 }
@@ -603,19 +604,19 @@ func TestStandardInput(t *testing.T) {
 		t.Errorf("got %d, %v, %d bytes; want %d", exit, err, out.Len(), len(input))
 	}
 	// A command need not take it.
-	exit, err = sb.Exec(t.Context(), sandbox.Cmd{Args: sh("exec <&-; exit 6"), Stdin: strings.NewReader(input)})
+	exit, err = sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("exec <&-; exit 6"), Stdin: strings.NewReader(input)})
 	if exit != 6 || err != nil {
 		t.Errorf("input nobody reads: got %d, %v", exit, err)
 	}
 	// What stands still does not hold the command up.
 	still, hold := newPipe(t)
 	defer hold.Close()
-	exit, err = sb.Exec(t.Context(), sandbox.Cmd{Args: sh("exit 7"), Stdin: still})
+	exit, err = sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("exit 7"), Stdin: still})
 	if exit != 7 || err != nil {
 		t.Errorf("input that never comes: got %d, %v", exit, err)
 	}
-	_, err = sb.Exec(t.Context(), sandbox.Cmd{Args: sh("cat >copy"), Stdin: failing{}})
-	if !errors.Is(err, errSource) {
+	_, err = sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("cat >copy"), Stdin: emulate.Failing{}})
+	if !errors.Is(err, emulate.ErrSource) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }
@@ -641,13 +642,13 @@ func TestNothingIsLeftRunningHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, sb, "echo on; nohup sleep 60 >/dev/null 2>&1 &")
+	emulate.Run(t, sb, "echo on; nohup sleep 60 >/dev/null 2>&1 &")
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = sb.Exec(short, sandbox.Cmd{Args: sh("cat"), Stdin: strings.NewReader("x")})
-	wantCode(t, err, "")
-	_, err = sb.Exec(short, sandbox.Cmd{Args: sh("sleep 60")})
-	wantCode(t, err, sandbox.CodeTimeout)
+	_, err = sb.Exec(short, sandbox.Cmd{Args: emulate.Sh("cat"), Stdin: strings.NewReader("x")})
+	emulate.WantCode(t, err, "")
+	_, err = sb.Exec(short, sandbox.Cmd{Args: emulate.Sh("sleep 60")})
+	emulate.WantCode(t, err, sandbox.CodeTimeout)
 	if _, err := (modal.Provider{}).List(t.Context(), spec); err != nil {
 		t.Error(err)
 	}
@@ -656,7 +657,7 @@ func TestNothingIsLeftRunningHere(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = modal.Provider{}.Open(t.Context(), spec)
-	wantCode(t, err, sandbox.CodeGone)
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	sb.Close()
 	s.Close()
 	for n := 0; runtime.NumGoroutine() > before; n++ {

@@ -48,7 +48,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if left := time.Until(info.Expires); !info.Expires.Equal(created.Expires) || left < 89*time.Minute || left > 90*time.Minute {
 		t.Errorf("it expires in %v, want 90m", left)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	got := s.Sandbox(info.ID)
@@ -104,21 +104,21 @@ func TestSignIn(t *testing.T) {
 	settings := s.Settings()
 	delete(settings, "api_key")
 	_, err := runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if n := len(s.Requests("")); n != 0 {
 		t.Errorf("%d requests without a key", n)
 	}
 
 	settings["api_key"] = "wrong-key-123"
 	_, err = runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "wrong-key-123") {
 		t.Errorf("the key is shown: %v", err)
 	}
 
 	settings["base_url"] = "http://example.com"
 	_, err = runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestFailedOpenLeavesNothing(t *testing.T) {
@@ -148,7 +148,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := runloop.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -160,7 +160,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s := runlooptest.New(t, runlooptest.Config{StartDelay: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := runloop.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -190,7 +190,7 @@ func TestAttach(t *testing.T) {
 			s := runlooptest.New(t, runlooptest.Config{StartDelay: 100 * time.Millisecond, StopDelay: 100 * time.Millisecond})
 			first := open(t, s)
 			id := first.Info().ID
-			run(t, first, "echo kept >f")
+			emulate.Run(t, first, "echo kept >f")
 			before := s.Sandbox(id)
 			switch state {
 			case "suspended":
@@ -202,7 +202,7 @@ func TestAttach(t *testing.T) {
 				spec.ID, spec.Lifetime = id, time.Minute
 				spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 			})
-			if out, _, _ := run(t, sb, "cat f"); out != "kept\n" {
+			if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" {
 				t.Errorf("got %q", out)
 			}
 			after := s.Sandbox(id)
@@ -232,18 +232,18 @@ func TestFailedAttachLeavesTheMachine(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.Inject(runlooptest.Fault{Op: "execute", Status: 403})
-	wantCode(t, attach(id), sandbox.CodePermissionDenied)
+	emulate.WantCode(t, attach(id), sandbox.CodePermissionDenied)
 	s.SetState(id, "queued")
-	wantCode(t, attach(id), sandbox.CodeTimeout)
+	emulate.WantCode(t, attach(id), sandbox.CodeTimeout)
 	s.SetState(id, "failure")
-	wantCode(t, attach(id), sandbox.CodeGone)
+	emulate.WantCode(t, attach(id), sandbox.CodeGone)
 	if got := s.Boxes(); len(got) != 1 || len(s.Requests("shutdown")) != 0 || len(s.Requests("create")) != 1 {
 		t.Errorf("got devboxes %v and %d shutdowns", got, len(s.Requests("shutdown")))
 	}
 	if err := (runloop.Provider{}).Destroy(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, attach(id), sandbox.CodeNotFound)
+	emulate.WantCode(t, attach(id), sandbox.CodeNotFound)
 }
 
 func TestListAndDestroy(t *testing.T) {
@@ -315,7 +315,7 @@ func TestAttemptsOfOneCallHaveOneRequestID(t *testing.T) {
 	sb := open(t, s)
 	s.Inject(runlooptest.Fault{Op: "execute-async", Late: true, Times: 2})
 	var out bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; cat count; exit 5"), Stdout: &out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; cat count; exit 5"), Stdout: &out})
 	if exit != 5 || err != nil || out.String() != "x\n" {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
@@ -344,10 +344,10 @@ func TestCommandNeverRunsTwice(t *testing.T) {
 			sb := open(t, s)
 			s.Behave(runlooptest.Behaviour{ForgetKeys: true}) // the worst a service can do
 			s.Inject(row.fault)
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 300"), Stdout: io.Discard})
-			wantCode(t, err, sandbox.CodeUnavailable)
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 300"), Stdout: io.Discard})
+			emulate.WantCode(t, err, sandbox.CodeUnavailable)
 			s.Heal()
-			if out, _, _ := run(t, sb, "cat count 2>/dev/null"); exit != 0 || len(out) > 2 {
+			if out, _, _ := emulate.Run(t, sb, "cat count 2>/dev/null"); exit != 0 || len(out) > 2 {
 				t.Errorf("got %d, and the command ran %d times", exit, len(out)/2)
 			}
 		})
@@ -363,7 +363,7 @@ func TestCommandIsFollowedOverBrokenConnections(t *testing.T) {
 		s.Inject(runlooptest.Fault{Op: op, Status: 503, Header: map[string]string{"X-Should-Retry": "false"}})
 	}
 	var out, errOut bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; echo e >&2; exit 5"), Stdout: &out, Stderr: &errOut})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; echo e >&2; exit 5"), Stdout: &out, Stderr: &errOut})
 	if exit != 5 || err != nil || out.String() != "x\n" || errOut.String() != "e\n" {
 		t.Errorf("got %d, %v, %q, %q", exit, err, out.String(), errOut.String())
 	}
@@ -372,7 +372,7 @@ func TestCommandIsFollowedOverBrokenConnections(t *testing.T) {
 func TestLongWaitsAreTakenUpAgain(t *testing.T) {
 	s := runlooptest.New(t, runlooptest.Config{Hold: 50 * time.Millisecond, StartDelay: 300 * time.Millisecond})
 	sb := open(t, s)
-	if out, _, exit := run(t, sb, "sleep 1; echo on"); out != "on\n" || exit != 0 {
+	if out, _, exit := emulate.Run(t, sb, "sleep 1; echo on"); out != "on\n" || exit != 0 {
 		t.Errorf("got %q, %d", out, exit)
 	}
 	if len(s.Requests("wait")) < 2 || len(s.Requests("execution-wait")) < 2 {
@@ -395,20 +395,20 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := runlooptest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; echo $$ >pid; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; echo $$ >pid; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
 			if row.name == "executions lost" {
-				pid, _, _ := run(t, sb, "cat pid")
+				pid, _, _ := emulate.Run(t, sb, "cat pid")
 				emulate.Ended(t, pid)
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 		})
 	}
 }
@@ -426,8 +426,8 @@ func TestLifetimeEndsTheMachine(t *testing.T) {
 	mu.Lock()
 	now = now.Add(2 * time.Hour)
 	mu.Unlock()
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if err == nil || !strings.Contains(err.Error(), "keep alive timeout") {
 		t.Errorf("got %v, want Runloop's reason", err)
 	}
@@ -439,9 +439,9 @@ func TestLifetimeEndsTheMachine(t *testing.T) {
 func TestShellOfTheCommandMayDie(t *testing.T) {
 	s := runlooptest.New(t)
 	sb := open(t, s)
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`echo $$ >pid; kill -9 "$PPID"; sleep 300`), Stdout: io.Discard})
-	wantCode(t, err, sandbox.CodeGone)
-	pid, _, _ := run(t, sb, "cat pid")
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`echo $$ >pid; kill -9 "$PPID"; sleep 300`), Stdout: io.Discard})
+	emulate.WantCode(t, err, sandbox.CodeGone)
+	pid, _, _ := emulate.Run(t, sb, "cat pid")
 	emulate.Ended(t, pid)
 }
 
@@ -449,23 +449,23 @@ func TestLostOutputIsAnError(t *testing.T) {
 	s := runlooptest.New(t)
 	sb := open(t, s)
 	var out bytes.Buffer
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm "${TMPDIR:-/tmp}"/.talkops-*/*.o; echo on`), Stdout: &out})
-	wantCode(t, err, sandbox.CodeInternal)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`rm "${TMPDIR:-/tmp}"/.talkops-*/*.o; echo on`), Stdout: &out})
+	emulate.WantCode(t, err, sandbox.CodeInternal)
 }
 
 func TestStatusOfAScriptMustBeKnown(t *testing.T) {
 	s := runlooptest.New(t)
 	sb := open(t, s)
 	s.Behave(runlooptest.Behaviour{NoExitStatus: true})
-	wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
 }
 
 func TestExpiredKey(t *testing.T) {
 	s := runlooptest.New(t)
 	sb := open(t, s)
 	s.Behave(runlooptest.Behaviour{ExpiredKey: true})
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 }
 
 func TestViewsOfTwoFieldsSuffice(t *testing.T) {
@@ -484,7 +484,7 @@ func TestViewsOfTwoFieldsSuffice(t *testing.T) {
 func TestUnpackAndPack(t *testing.T) {
 	s := runlooptest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -492,7 +492,7 @@ func TestUnpackAndPack(t *testing.T) {
 	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy", &archive); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -501,17 +501,17 @@ func TestSnapshot(t *testing.T) {
 	s := runlooptest.New(t, runlooptest.Config{StopDelay: 50 * time.Millisecond})
 	sb := open(t, s)
 	for _, text := range []string{"first", "second"} {
-		run(t, sb, "echo "+text+" >f")
+		emulate.Run(t, sb, "echo "+text+" >f")
 		if err := sandbox.Snapshot(t.Context(), sb, "base"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
-	if out, _, _ := run(t, next, "cat f"); out != "second\n" {
+	if out, _, _ := emulate.Run(t, next, "cat f"); out != "second\n" {
 		t.Errorf("got %q, want what the newest snapshot holds", out)
 	}
 	_, err := runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: "none"})
-	wantCode(t, err, sandbox.CodeNotFound)
+	emulate.WantCode(t, err, sandbox.CodeNotFound)
 }
 
 func TestBlueprints(t *testing.T) {
@@ -545,7 +545,7 @@ func TestBlueprints(t *testing.T) {
 	before := len(s.Boxes())
 	s.Behave(runlooptest.Behaviour{BuildFails: true})
 	_, err := runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Image: "example.com/broken"})
-	wantCode(t, err, sandbox.CodeUnavailable)
+	emulate.WantCode(t, err, sandbox.CodeUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "build failed") && !strings.Contains(err.Error(), "build_failed") || !strings.Contains(err.Error(), "the build is failed") {
 		t.Errorf("got %v, want the reason and the log", err)
 	}
@@ -553,7 +553,7 @@ func TestBlueprints(t *testing.T) {
 		t.Error("a devbox was made")
 	}
 	_, err = runloop.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Image: "no image"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestAnswerThatIsNoFile(t *testing.T) {
@@ -565,7 +565,7 @@ func TestAnswerThatIsNoFile(t *testing.T) {
 	}
 	s.Inject(runlooptest.Fault{Op: "download", Status: 200, Body: `{"message":"an error with the wrong status"}`})
 	var got bytes.Buffer
-	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
 	if got.Len() != 0 {
 		t.Errorf("got %q as content", got.String())
 	}
@@ -580,7 +580,7 @@ func TestLargeFileIsStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Inject(runlooptest.Fault{Op: "download", Cut: 60 << 20})
-	var n countingWriter
+	var n emulate.Counter
 	if err := sb.ReadFile(t.Context(), name, &n); err != nil || n != size {
 		t.Errorf("got %d bytes, %v; want %d", n, err, size)
 	}
@@ -600,7 +600,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	file := sb.Info().Dir + "/f"
 	remove := func() {
 		t.Helper()
-		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
+		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
 			t.Errorf("a command whose output is lost ended with %d and no error", exit)
 		}
 	}
@@ -610,7 +610,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	}
 	remove()
 	var out bytes.Buffer
-	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
+	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
 		t.Errorf("afterwards: %q, %v", out.String(), err)
 	}
 }

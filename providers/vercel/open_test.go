@@ -60,7 +60,7 @@ func TestOpenSaysWhatItWants(t *testing.T) {
 	if left := time.Until(info.Expires); left < 89*time.Minute || left > 90*time.Minute {
 		t.Errorf("it expires in %v, want 90m", left)
 	}
-	if out, _, _ := run(t, sb, "pwd -P"); out != info.Dir+"\n" {
+	if out, _, _ := emulate.Run(t, sb, "pwd -P"); out != info.Dir+"\n" {
 		t.Errorf("working directory: got %q, want %q", out, info.Dir)
 	}
 	got := s.Sandbox("mine")
@@ -127,10 +127,10 @@ func TestExtend(t *testing.T) {
 		t.Errorf("to an earlier time: got %v, %v", got, err)
 	}
 	_, err = sandbox.Extend(t.Context(), sb, first.Add(time.Hour))
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	s.Stop(sb.Info().ID)
 	_, err = sandbox.Extend(t.Context(), sb, first.Add(time.Hour))
-	wantCode(t, err, sandbox.CodeGone)
+	emulate.WantCode(t, err, sandbox.CodeGone)
 }
 
 func TestOpenMakesTheWantedDirectory(t *testing.T) {
@@ -175,7 +175,7 @@ func TestSignIn(t *testing.T) {
 			spec := sandbox.Spec{Settings: row.settings}
 			_, err := vercel.Provider{}.Open(t.Context(), spec)
 			for _, err := range []error{err, vercel.Provider{}.SignedIn(t.Context(), spec)} {
-				wantCode(t, err, sandbox.CodeUnauthenticated)
+				emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 				if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "secret-token-1") {
 					t.Errorf("got %v, want %q", err, row.want)
 				}
@@ -187,18 +187,18 @@ func TestSignIn(t *testing.T) {
 	}
 
 	_, err := vercel.Provider{}.Open(t.Context(), sandbox.Spec{Settings: with("token", "wrong-token-123", "team_id", "team_test", "project_id", "prj_test")})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	if strings.Contains(err.Error(), "wrong-token-123") {
 		t.Errorf("the token is shown: %v", err)
 	}
 	settings := s.Settings()
 	settings["team_id"] = "team_other"
 	_, err = vercel.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, err, sandbox.CodeUnauthenticated)
 	settings = s.Settings()
 	settings["base_url"] = "http://example.com"
 	_, err = vercel.Provider{}.Open(t.Context(), sandbox.Spec{Settings: settings})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 }
 
 func TestOIDC(t *testing.T) {
@@ -219,7 +219,7 @@ func TestOIDC(t *testing.T) {
 				t.Fatal(err)
 			}
 			sb := open(t, s, func(spec *sandbox.Spec) { spec.Settings, spec.Progress = settings, progress.hear })
-			if out, _, _ := run(t, sb, "echo on"); out != "on\n" {
+			if out, _, _ := emulate.Run(t, sb, "echo on"); out != "on\n" {
 				t.Errorf("got %q", out)
 			}
 			if got := strings.Contains(progress.String(), "VERCEL_OIDC_TOKEN expires"); got != (row.told != "") || !strings.Contains(progress.String(), row.told) {
@@ -269,7 +269,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := vercel.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings()})
-			wantCode(t, err, row.code)
+			emulate.WantCode(t, err, row.code)
 			if left := s.Boxes(); len(left) != 0 || s.Running() != 0 {
 				t.Errorf("left running: %v", left)
 			}
@@ -309,7 +309,7 @@ func TestCancelDuringCreationLeavesNothing(t *testing.T) {
 	s := verceltest.New(t, verceltest.Config{StartDelay: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := vercel.Provider{}.Open(ctx, sandbox.Spec{Settings: s.Settings(), Created: func(sandbox.Info) { cancel() }})
-	wantCode(t, err, sandbox.CodeCancelled)
+	emulate.WantCode(t, err, sandbox.CodeCancelled)
 	if left := s.Boxes(); len(left) != 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -339,7 +339,7 @@ func TestNameThatIsTaken(t *testing.T) {
 	s := verceltest.New(t)
 	s.Add("mine", true, nil)
 	_, err := vercel.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Name: "mine"})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if err == nil || !strings.Contains(err.Error(), "the name mine is taken") || len(s.Boxes()) != 1 || len(s.Requests("delete")) != 0 {
 		t.Errorf("got %v, sandboxes %v", err, s.Boxes())
 	}
@@ -359,7 +359,7 @@ func TestAttach(t *testing.T) {
 			s := verceltest.New(t, verceltest.Config{StartDelay: 100 * time.Millisecond})
 			s.Add("theirs", true, map[string]string{"own": "1"})
 			first := open(t, s, func(spec *sandbox.Spec) { spec.ID = "theirs" })
-			run(t, first, "echo kept >f")
+			emulate.Run(t, first, "echo kept >f")
 			before := s.Sandbox("theirs")
 			old := before["currentSessionId"]
 			if row.state != "" {
@@ -377,7 +377,7 @@ func TestAttach(t *testing.T) {
 				spec.ID, spec.Lifetime, spec.Progress = id, time.Minute, progress.hear
 				spec.Created = func(sandbox.Info) { t.Error("Created was called on attaching") }
 			})
-			if out, _, _ := run(t, sb, "cat f"); out != "kept\n" || sb.Info().ID != "theirs" {
+			if out, _, _ := emulate.Run(t, sb, "cat f"); out != "kept\n" || sb.Info().ID != "theirs" {
 				t.Errorf("got %q in %s", out, sb.Info().ID)
 			}
 			after := s.Sandbox("theirs")
@@ -417,9 +417,9 @@ func TestFailedAttachLeavesTheMachine(t *testing.T) {
 		}
 	}
 	s.Inject(verceltest.Fault{Op: "run", Status: 403})
-	wantCode(t, attach(id), sandbox.CodeUnauthenticated)
+	emulate.WantCode(t, attach(id), sandbox.CodeUnauthenticated)
 	s.SetState(id, "pending")
-	wantCode(t, attach(id), sandbox.CodeTimeout)
+	emulate.WantCode(t, attach(id), sandbox.CodeTimeout)
 	s.SetState(id, "running")
 	if got := s.Boxes(); len(got) != 1 || len(s.Requests("delete")) != 0 || len(s.Requests("create")) != 1 {
 		t.Errorf("got sandboxes %v and %d deletes", got, len(s.Requests("delete")))
@@ -427,14 +427,14 @@ func TestFailedAttachLeavesTheMachine(t *testing.T) {
 	// What has stopped and kept nothing cannot be resumed.
 	s.Stop(id)
 	err := attach(id)
-	wantCode(t, err, sandbox.CodeGone)
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if err == nil || !strings.Contains(err.Error(), "create a new one") || len(s.Requests("create")) != 1 {
 		t.Errorf("got %v", err)
 	}
 	if err := (vercel.Provider{}).Destroy(t.Context(), sandbox.Spec{Settings: s.Settings(), ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, attach(id), sandbox.CodeNotFound)
+	emulate.WantCode(t, attach(id), sandbox.CodeNotFound)
 }
 
 func TestListAndDestroy(t *testing.T) {
@@ -526,9 +526,9 @@ func TestCommandNeverRunsTwice(t *testing.T) {
 			for _, f := range row.faults {
 				s.Inject(f)
 			}
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 2; exit 5"), Stdout: io.Discard})
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 2; exit 5"), Stdout: io.Discard})
 			if row.code != "" {
-				wantCode(t, err, row.code)
+				emulate.WantCode(t, err, row.code)
 			} else if exit != 5 || err != nil {
 				t.Errorf("got %d, %v", exit, err)
 			}
@@ -536,7 +536,7 @@ func TestCommandNeverRunsTwice(t *testing.T) {
 				t.Errorf("%d starts", n)
 			}
 			s.Heal()
-			if out, _, _ := run(t, sb, "cat count 2>/dev/null"); len(out) > 2 {
+			if out, _, _ := emulate.Run(t, sb, "cat count 2>/dev/null"); len(out) > 2 {
 				t.Errorf("the command ran %d times", len(out)/2)
 			}
 		})
@@ -579,22 +579,22 @@ func TestScriptWhoseAnswerIsLostIsFound(t *testing.T) {
 
 func TestCommandIDIsUsedOnce(t *testing.T) {
 	sb := open(t, verceltest.New(t))
-	out := newNotice()
+	out := emulate.NewNotice()
 	done := make(chan error, 1)
 	go func() {
-		exit, err := sb.Exec(t.Context(), sandbox.Cmd{ID: "the-one", Args: sh("echo on; sleep 1; exit 4"), Stdout: out})
+		exit, err := sb.Exec(t.Context(), sandbox.Cmd{ID: "the-one", Args: emulate.Sh("echo on; sleep 1; exit 4"), Stdout: out})
 		if exit != 4 {
 			err = errors.Join(err, fmt.Errorf("exit %d", exit))
 		}
 		done <- err
 	}()
-	<-out.first
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{ID: "the-one", Args: sh("echo x >>count")})
-	wantCode(t, err, sandbox.CodeInvalidArgument)
+	<-out.First
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{ID: "the-one", Args: emulate.Sh("echo x >>count")})
+	emulate.WantCode(t, err, sandbox.CodeInvalidArgument)
 	if err := <-done; err != nil {
 		t.Errorf("the first: %v", err)
 	}
-	if out, _, _ := run(t, sb, "ls"); out != "" {
+	if out, _, _ := emulate.Run(t, sb, "ls"); out != "" {
 		t.Errorf("the second ran too: %q", out)
 	}
 }
@@ -608,7 +608,7 @@ func TestCommandIsFollowedOverBrokenConnections(t *testing.T) {
 		s.Inject(verceltest.Fault{Op: op, Status: 503})
 	}
 	var out, errOut bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo x >>count; sleep 0.3; cat count; echo e >&2; exit 5"), Stdout: &out, Stderr: &errOut})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo x >>count; sleep 0.3; cat count; echo e >&2; exit 5"), Stdout: &out, Stderr: &errOut})
 	if exit != 5 || err != nil || out.String() != "x\n" || errOut.String() != "e\n" {
 		t.Errorf("got %d, %v, %q, %q", exit, err, out.String(), errOut.String())
 	}
@@ -618,7 +618,7 @@ func TestLongCommandsOutliveTheEdge(t *testing.T) {
 	s := verceltest.New(t, verceltest.Config{EdgeCut: 200 * time.Millisecond})
 	sb := open(t, s)
 	var out bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done; exit 3"), Stdout: &out})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done; exit 3"), Stdout: &out})
 	if exit != 3 || err != nil || out.String() != "1\n2\n3\n4\n5\n6\n" {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
@@ -633,7 +633,7 @@ func TestLogsThatVanishWithTheirCommand(t *testing.T) {
 	s.Behave(verceltest.Behaviour{MissingLogs: true})
 	s.Inject(verceltest.Fault{Op: "logs", Status: 503, Times: 2})
 	var out bytes.Buffer
-	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; exit 3"), Stdout: &out, Stderr: io.Discard})
+	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; exit 3"), Stdout: &out, Stderr: io.Discard})
 	if exit != 3 || err != nil || out.String() != "on\n" {
 		t.Errorf("got %d, %v, %q", exit, err, out.String())
 	}
@@ -654,20 +654,20 @@ func TestEndOfTheMachineIsGone(t *testing.T) {
 			t.Parallel()
 			s := verceltest.New(t)
 			sb := open(t, s)
-			out := newNotice()
-			go func() { <-out.first; row.end(s, sb.Info().ID) }()
-			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("echo on; echo $$ >pid; sleep 300"), Stdout: out})
-			wantCode(t, err, sandbox.CodeGone)
+			out := emulate.NewNotice()
+			go func() { <-out.First; row.end(s, sb.Info().ID) }()
+			exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("echo on; echo $$ >pid; sleep 300"), Stdout: out})
+			emulate.WantCode(t, err, sandbox.CodeGone)
 			if exit != 0 || out.String() != "on\n" {
 				t.Errorf("got %d, %q", exit, out.String())
 			}
 			if row.name == "commands lost" {
-				pid, _, _ := run(t, sb, "cat pid")
+				pid, _, _ := emulate.Run(t, sb, "cat pid")
 				emulate.Ended(t, pid)
 				return
 			}
-			wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
-			wantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
+			emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeGone)
+			emulate.WantCode(t, sb.ReadFile(t.Context(), sb.Info().Dir+"/f", &bytes.Buffer{}), sandbox.CodeGone)
 			if n := len(s.Requests("create")); n != 1 {
 				t.Errorf("%d creations", n)
 			}
@@ -681,8 +681,8 @@ func TestCommandsDoNotResume(t *testing.T) {
 	s.Add("theirs", true, nil)
 	sb := open(t, s, func(spec *sandbox.Spec) { spec.ID = "theirs" })
 	s.Stop("theirs")
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if s.Running() != 0 {
 		t.Error("it runs again")
 	}
@@ -701,8 +701,8 @@ func TestLifetimeEndsTheMachine(t *testing.T) {
 	mu.Lock()
 	now = now.Add(2 * time.Hour)
 	mu.Unlock()
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
-	wantCode(t, err, sandbox.CodeGone)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if err == nil || !strings.Contains(err.Error(), "the sandbox is stopped") {
 		t.Errorf("got %v, want Vercel's word for it", err)
 	}
@@ -714,9 +714,9 @@ func TestLifetimeEndsTheMachine(t *testing.T) {
 func TestShellOfTheCommandMayDie(t *testing.T) {
 	s := verceltest.New(t)
 	sb := open(t, s)
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`echo $$ >pid; kill -9 "$PPID"; sleep 300`), Stdout: io.Discard})
-	wantCode(t, err, sandbox.CodeGone)
-	pid, _, _ := run(t, sb, "cat pid")
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`echo $$ >pid; kill -9 "$PPID"; sleep 300`), Stdout: io.Discard})
+	emulate.WantCode(t, err, sandbox.CodeGone)
+	pid, _, _ := emulate.Run(t, sb, "cat pid")
 	emulate.Ended(t, pid)
 }
 
@@ -724,15 +724,15 @@ func TestLostOutputIsAnError(t *testing.T) {
 	s := verceltest.New(t)
 	sb := open(t, s)
 	var out bytes.Buffer
-	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm "${TMPDIR:-/tmp}"/.talkops-*/*.o; echo on`), Stdout: &out})
-	wantCode(t, err, sandbox.CodeInternal)
+	_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`rm "${TMPDIR:-/tmp}"/.talkops-*/*.o; echo on`), Stdout: &out})
+	emulate.WantCode(t, err, sandbox.CodeInternal)
 }
 
 func TestStatusOfAScriptMustBeKnown(t *testing.T) {
 	s := verceltest.New(t)
 	sb := open(t, s)
 	s.Behave(verceltest.Behaviour{NoExitCode: true})
-	wantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.WriteFile(t.Context(), sb.Info().Dir+"/f", strings.NewReader("x"), 0o644), sandbox.CodeInternal)
 }
 
 func TestTokenThatExpiresInUse(t *testing.T) {
@@ -740,7 +740,7 @@ func TestTokenThatExpiresInUse(t *testing.T) {
 		s := verceltest.New(t)
 		sb := open(t, s)
 		s.Behave(behave)
-		_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("true")})
+		_, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("true")})
 		if sandbox.CodeOf(err) != sandbox.CodeUnauthenticated || len(s.Boxes()) != 1 {
 			t.Errorf("%s: got %v, sandboxes %v", name, err, s.Boxes())
 		}
@@ -760,7 +760,7 @@ func TestViewsOfTheRequiredFieldsSuffice(t *testing.T) {
 func TestUnpackAndPack(t *testing.T) {
 	s := verceltest.New(t)
 	sb := open(t, s)
-	run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
+	emulate.Run(t, sb, "mkdir -p a/b; echo x >a/b/f; ln -s f a/b/l; chmod 700 a/b/f")
 	var archive bytes.Buffer
 	if err := sandbox.Pack(t.Context(), sb, sb.Info().Dir, []string{"a"}, &archive); err != nil {
 		t.Fatal(err)
@@ -772,14 +772,14 @@ func TestUnpackAndPack(t *testing.T) {
 	if n := len(s.Requests("")) - before; n != 2 {
 		t.Errorf("%d requests, want 2", n)
 	}
-	if out, _, _ := run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
+	if out, _, _ := emulate.Run(t, sb, "cd copy/a/b; cat f; readlink l; stat -c %a f"); out != "x\nf\n700\n" {
 		t.Errorf("got %q", out)
 	}
 	err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/copy/a/b/f", strings.NewReader(""))
 	if err == nil {
 		t.Error("unpacking below a file succeeded")
 	}
-	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/broken", io.MultiReader(strings.NewReader("no archive"), failing{})); !errors.Is(err, errSource) {
+	if err := sandbox.Unpack(t.Context(), sb, sb.Info().Dir+"/broken", io.MultiReader(strings.NewReader("no archive"), emulate.Failing{})); !errors.Is(err, emulate.ErrSource) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }
@@ -795,12 +795,12 @@ func TestSnapshot(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := verceltest.New(t, verceltest.Config{StopDelay: 50 * time.Millisecond})
 			sb := open(t, s, func(spec *sandbox.Spec) { spec.Name = "base" })
-			wantCode(t, sandbox.Snapshot(t.Context(), sb, "other"), sandbox.CodeInvalidArgument)
+			emulate.WantCode(t, sandbox.Snapshot(t.Context(), sb, "other"), sandbox.CodeInvalidArgument)
 			if n := len(s.Requests("snapshot")); n != 0 {
 				t.Errorf("%d snapshots", n)
 			}
 			for _, text := range []string{"first", "second"} {
-				run(t, sb, "echo "+text+" >f")
+				emulate.Run(t, sb, "echo "+text+" >f")
 				time.Sleep(2 * time.Millisecond) // Vercel's clock has milliseconds
 				if row.fault.Op != "" {
 					s.Inject(row.fault)
@@ -809,7 +809,7 @@ func TestSnapshot(t *testing.T) {
 					t.Fatal(err)
 				}
 				// It goes on in a new session.
-				if out, _, _ := run(t, sb, "cat f"); out != text+"\n" {
+				if out, _, _ := emulate.Run(t, sb, "cat f"); out != text+"\n" {
 					t.Errorf("after the snapshot: got %q", out)
 				}
 			}
@@ -820,17 +820,17 @@ func TestSnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			next := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = "base" })
-			if out, _, _ := run(t, next, "cat f"); out != "second\n" {
+			if out, _, _ := emulate.Run(t, next, "cat f"); out != "second\n" {
 				t.Errorf("got %q, want what the newest snapshot holds", out)
 			}
 			id := s.Sandbox(next.Info().ID)["session"].(map[string]any)["sourceSnapshotId"].(string)
 			again := open(t, s, func(spec *sandbox.Spec) { spec.Snapshot = id })
-			if out, _, _ := run(t, again, "cat f"); out != "second\n" {
+			if out, _, _ := emulate.Run(t, again, "cat f"); out != "second\n" {
 				t.Errorf("by its id: got %q", out)
 			}
 			for _, none := range []string{"none", "snap_none"} {
 				_, err := vercel.Provider{}.Open(t.Context(), sandbox.Spec{Settings: s.Settings(), Snapshot: none})
-				wantCode(t, err, sandbox.CodeNotFound)
+				emulate.WantCode(t, err, sandbox.CodeNotFound)
 			}
 		})
 	}
@@ -841,7 +841,7 @@ func TestSnapshotAfterWhichNothingIsResumed(t *testing.T) {
 	sb := open(t, s, func(spec *sandbox.Spec) { spec.Name = "base" })
 	s.Behave(verceltest.Behaviour{NoResume: true})
 	err := sandbox.Snapshot(t.Context(), sb, "base")
-	wantCode(t, err, sandbox.CodeGone)
+	emulate.WantCode(t, err, sandbox.CodeGone)
 	if err == nil || !strings.Contains(err.Error(), "it was taken as snap_") {
 		t.Errorf("got %v, want the snapshot's id", err)
 	}
@@ -856,7 +856,7 @@ func TestAnswerThatIsNoFile(t *testing.T) {
 	}
 	s.Inject(verceltest.Fault{Op: "read", Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Body: `{"error":{"message":"an error with the wrong status"}}`})
 	var got bytes.Buffer
-	wantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
+	emulate.WantCode(t, sb.ReadFile(t.Context(), name, &got), sandbox.CodeInternal)
 	if got.Len() != 0 {
 		t.Errorf("got %q as content", got.String())
 	}
@@ -872,11 +872,11 @@ func TestLargeFileIsStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Inject(verceltest.Fault{Op: "read", Cut: 60 << 20})
-	var n countingWriter
+	var n emulate.Counter
 	if err := sb.ReadFile(t.Context(), name, &n); err != nil || n != size {
 		t.Errorf("got %d bytes, %v; want %d", n, err, size)
 	}
-	if out, _, _ := run(t, sb, `ls -A "${TMPDIR:-/tmp}"/.talkops-*/*.u* 2>/dev/null`); out != "" {
+	if out, _, _ := emulate.Run(t, sb, `ls -A "${TMPDIR:-/tmp}"/.talkops-*/*.u* 2>/dev/null`); out != "" {
 		t.Errorf("pieces are left: %s", out)
 	}
 }
@@ -884,7 +884,7 @@ func TestLargeFileIsStreamed(t *testing.T) {
 func TestLargeInput(t *testing.T) {
 	sb := open(t, verceltest.New(t))
 	const size = 20 << 20
-	var n countingWriter
+	var n emulate.Counter
 	exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: []string{"cat"}, Stdin: io.LimitReader(zeros{}, size), Stdout: &n})
 	if exit != 0 || err != nil || n != size {
 		t.Errorf("got %d, %v, %d bytes; want %d", exit, err, n, size)
@@ -905,7 +905,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	file := sb.Info().Dir + "/f"
 	remove := func() {
 		t.Helper()
-		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
+		if exit, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh(`rm -rf "${TMPDIR:?}"/.talkops-*; echo out`), Stdout: io.Discard}); err == nil {
 			t.Errorf("a command whose output is lost ended with %d and no error", exit)
 		}
 	}
@@ -915,7 +915,7 @@ func TestDeletedPrivateDirectory(t *testing.T) {
 	}
 	remove()
 	var out bytes.Buffer
-	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
+	if _, err := sb.Exec(t.Context(), sandbox.Cmd{Args: emulate.Sh("cat f -"), Stdin: strings.NewReader("y"), Stdout: &out}); err != nil || out.String() != "xy" {
 		t.Errorf("afterwards: %q, %v", out.String(), err)
 	}
 }

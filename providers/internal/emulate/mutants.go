@@ -1,4 +1,4 @@
-package daytona_test
+package emulate
 
 import (
 	"context"
@@ -8,39 +8,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talkops-ai/talkops/providers/daytona"
-	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/sdk/conform"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// faulty is the provider with one deliberate fault in a machine's life.
-type faulty struct {
-	daytona.Provider
+// A mutant is a provider with one deliberate fault in a machine's life.
+type mutant struct {
+	sandbox.Provider
 	open    func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error)
 	destroy func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) error
 	list    func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) ([]sandbox.Listed, error)
 }
 
-func (f faulty) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	if f.open != nil {
-		return f.open(ctx, f.Provider, spec)
+// Unwrap shows what else the provider can do.
+func (m mutant) Unwrap() sandbox.Provider { return m.Provider }
+
+// Open implements sandbox.Provider.
+func (m mutant) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if m.open != nil {
+		return m.open(ctx, m.Provider, spec)
 	}
-	return f.Provider.Open(ctx, spec)
+	return m.Provider.Open(ctx, spec)
 }
 
-func (f faulty) Destroy(ctx context.Context, spec sandbox.Spec) error {
-	if f.destroy != nil {
-		return f.destroy(ctx, f.Provider, spec)
+// Destroy implements sandbox.Provider.
+func (m mutant) Destroy(ctx context.Context, spec sandbox.Spec) error {
+	if m.destroy != nil {
+		return m.destroy(ctx, m.Provider, spec)
 	}
-	return f.Provider.Destroy(ctx, spec)
+	return m.Provider.Destroy(ctx, spec)
 }
 
-func (f faulty) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, error) {
-	if f.list != nil {
-		return f.list(ctx, f.Provider, spec)
+// List implements sandbox.Lister.
+func (m mutant) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, error) {
+	if m.list != nil {
+		return m.list(ctx, m.Provider, spec)
 	}
-	return f.Provider.List(ctx, spec)
+	return sandbox.List(ctx, m.Provider, spec)
 }
 
 // changed opens sandboxes that are wrapped.
@@ -54,17 +58,17 @@ func changed(wrap func(sandbox.Sandbox) sandbox.Sandbox) func(context.Context, s
 	}
 }
 
-// silent says nothing of files that are not permitted.
-type silent struct{ sandbox.Sandbox }
+// hushed says nothing of files that are not permitted.
+type hushed struct{ sandbox.Sandbox }
 
-func (s silent) ReadFile(ctx context.Context, name string, w io.Writer) error {
+func (s hushed) ReadFile(ctx context.Context, name string, w io.Writer) error {
 	if err := s.Sandbox.ReadFile(ctx, name, w); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return nil
 }
 
-func (s silent) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
+func (s hushed) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
 	if err := s.Sandbox.WriteFile(ctx, name, r, perm); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
@@ -78,13 +82,15 @@ func (boastful) Extend(context.Context, time.Time) (time.Time, error) {
 	return time.Time{}, &sandbox.Error{Code: sandbox.CodeInternal}
 }
 
-// The rules about a machine's life catch a provider that breaks them.
-func TestLifeRulesCatchTheirMutants(t *testing.T) {
+// Mutants checks that the rules about a machine's life catch a provider that breaks
+// them. Secret is the setting that holds the credential; blind are the rules that
+// cannot see their mutant with this vendor, with the reason.
+func Mutants(t *testing.T, s Subject, secret string, blind map[string]string) {
 	newInstead := func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
 		spec.ID = ""
 		return p.Open(ctx, spec)
 	}
-	for rule, fault := range map[string]faulty{
+	for rule, fault := range map[string]mutant{
 		"C194": {open: func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
 			spec.Created = nil
 			return p.Open(ctx, spec)
@@ -118,22 +124,30 @@ func TestLifeRulesCatchTheirMutants(t *testing.T) {
 			}
 			return sb, err
 		}},
-		"C236": {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return silent{sb} })},
-		"C75":  {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return silent{sb} })},
+		"C236": {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return hushed{sb} })},
+		"C75":  {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return hushed{sb} })},
 		"C221": {open: changed(func(sb sandbox.Sandbox) sandbox.Sandbox { return boastful{sb} })},
 		"C54": {open: func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
-			spec.Env = map[string]string{"LEAK": spec.Settings["api_key"]}
+			spec.Env = map[string]string{"LEAK": spec.Settings[secret]}
 			return p.Open(ctx, spec)
 		}},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			srv := daytonatest.New(t)
+			if why, ok := blind[rule]; ok {
+				t.Skip(why)
+			}
+			service, stop, err := s.Start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(stop)
+			fault.Provider = s.Provider
 			for _, r := range conform.Rules() {
 				if r.ID != rule {
 					continue
 				}
 				var got conform.Result
-				target := conform.Target{Provider: fault, Spec: sandbox.Spec{Settings: srv.Settings()}}
+				target := conform.Target{Provider: fault, Spec: sandbox.Spec{Settings: service.Settings()}}
 				conform.Run(t.Context(), target, func(res conform.Result) { got = res }, r)
 				if got.Verdict != conform.Fail {
 					t.Errorf("%s: %s (%s); want fail", r.Say, got.Verdict, got.Detail)
