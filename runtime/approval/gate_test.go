@@ -13,7 +13,7 @@ func TestWhatIsInNoForm(t *testing.T) {
 		`find . -frobnicate`, `xargs -Z ls`, `timeout --unheard 5 ls`, `nice -x ls`, `bash -l -c ls`, `env -S ls`, `aws ec2 describe-instances --unheard x`, `aws frobnicate describe-it`, `aws ec2 describe-instances --region evil.example/`, `gcloud info --run-diagnostics`, `gcloud frobnicate list`,
 		`gh issue view -cw 1`, `gh issue view 1 -c -w`, `gh pr list --web`, `docker ps --unheard`, `terraform output --json x`, `rg foo "$X"`, `rg foo $X`, `sort "$X"`, `grep "$X" a`, `cat -- a; sort $(echo -oa)`, `set -- --pre=x; rg foo "$@"`,
 		`git config --list`, `go env -json`, `go env`, `zsh -c 'ls *.tf'`, `yamllint -c .yamllint.yml .`, `yamllint .`, `shellcheck -x s.sh`, `shellcheck s.sh`, `yamllint -- -d`, `shellcheck -e --norc s.sh`, `xargs kubectl get < f`,
-		`az vm list --query @x`, `az vm list -n @x`, `kubectl get pods -f https://example.com/x`, `head https://example.com/x`, `jq . --slurpfile a b c`,
+		`az vm list --query @x`, `az vm list -n @x`, `kubectl get pods -f https://example.com/x`, `head https://example.com/x`, `jq . --slurpfile a b c`, `touch .a*`, `mkdir .foo`, `echo x > .foo/bar`, `echo x > src/.eslintrc.js`, `mkdir -p .cargo`, `cp a .pam_environment`, `tee .github/copilot-instructions.md < f`, `yq -i .envrc`, `yq -i .envrc f.yml`, `sed -i s/a/b/ .yamllint`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict == approval.Allow {
 			t.Errorf("%q is allowed (%s)", line, j.Finding.Tier)
@@ -21,7 +21,7 @@ func TestWhatIsInNoForm(t *testing.T) {
 	}
 	for _, line := range []string{
 		`echo "$@"`, `f() { printf '%s\n' "$1"; }; f x`, `go env GOPATH GOOS`, `yamllint -d relaxed a.yml`, `shellcheck --norc s.sh`, `gh issue view -c 1`, `sort -- a`, `tail -n5 a`, `find . -name '*.tf' -exec grep -n x {} +`, `kubectl get pods -ojson`,
-		`aws ec2 describe-instances --instance-ids i-1 i-2 --region us-gov-west-1`, `gcloud compute instances describe a --zone b`, `git status --short`, `helm list -aA`,
+		`aws ec2 describe-instances --instance-ids i-1 i-2 --region us-gov-west-1`, `gcloud compute instances describe a --zone b`, `git status --short`, `helm list -aA`, `echo build > .gitignore`, `echo x >> sub/.dockerignore`, `cp .env.example .env.sample`, `touch .gitkeep`, `echo x > .github/CODEOWNERS`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)

@@ -156,8 +156,10 @@ func (c *command) look(name string, args []word) {
 			more()
 		}
 		if o.has("-i", "--inplace") {
-			for _, w := range o.operands {
-				c.written(w) // the expression is one, too
+			for i, w := range o.operands {
+				if i > 0 || !strings.ContainsAny(w.text, "=|( ") {
+					c.written(w) // the first may be an expression, or a file that is called so
+				}
 			}
 			c.find(T2, "edits files")
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/talkops-ai/talkops/runtime/obeyed"
 )
 
 // A word is one argument of a command after quoting, braces and known variables
@@ -323,31 +325,10 @@ func picks(pattern string) bool {
 var secretNames = strings.Fields(".env .env.local .npmrc .netrc .pypirc .git-credentials id_rsa id_ed25519 credentials kubeconfig terraform.tfstate server.pem server.key prod.key deploy_rsa.key key.p12 cert.pfx")
 
 // Sensitive reports whether the file name in the workspace is one that other
-// programs run or obey later: of git, editors, shells, CI systems, talkops.
+// programs run or obey later, or that begins with a dot and may be.
 func Sensitive(workspace, name string) bool {
-	if !below(workspace, name) {
-		return false
-	}
 	rel := strings.TrimPrefix(strings.TrimPrefix(name, path.Clean(workspace)), "/")
-	parts := strings.Split(strings.ToLower(rel), "/")
-	for i, part := range parts {
-		if slices.Contains(obeyedDirs, part) || part == ".github" && (i+1 == len(parts) || parts[i+1] == "workflows" || parts[i+1] == "actions") {
-			return true
-		}
-	}
-	last := parts[len(parts)-1]
-	return slices.Contains(obeyedFiles, last) || slices.Contains([]string{".code-workspace", ".sublime-project"}, path.Ext(last)) || last == ".appveyor.yml"
-}
-
-// Directories and files that other programs run or obey.
-var (
-	obeyedDirs  = strings.Fields(`.git .talkops .husky .githooks .circleci .buildkite .devcontainer .vscode .idea .terraform .woodpecker .gitea .forgejo .semaphore .zed .fleet .claude .cursor .mise .vim .nvim`)
-	obeyedFiles = strings.Fields(`.envrc .gitlab-ci.yml jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .travis.yml .drone.yml .gitattributes .gitmodules .gitconfig .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml .exrc .vimrc .nvim.lua .mise.toml .tool-versions mise.toml mise.local.toml .mise.local.toml lefthook.yml .lefthook.yml lefthook-local.yml .lefthook-local.yml .overcommit.yml .gitlab-ci.yaml azure-pipelines.yaml .pre-commit-config.yml .woodpecker.yml .woodpecker.yaml .cirrus.yml appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .devcontainer.json .mcp.json .nvimrc .gvimrc .lvimrc .dir-locals.el .dir-locals-2.el .gdbinit .lldbinit .inputrc .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
-)
-
-// obeyed reports whether letters at the end make such a file's name of base.
-func obeyed(base string) bool {
-	return slices.ContainsFunc(obeyedFiles, func(f string) bool { return len(base) > 3 && strings.HasPrefix(f, strings.ToLower(base)) })
+	return below(workspace, name) && (obeyed.Path(rel) || obeyed.Hidden(rel))
 }
 
 // mayBeObeyed reports whether a pattern can mean a file that programs obey. What a
@@ -356,17 +337,9 @@ func mayBeObeyed(workspace, pattern string) bool {
 	if !below(workspace, pattern) {
 		return false
 	}
-	parts := strings.Split(strings.TrimPrefix(pattern, path.Clean(workspace)+"/"), "/")
-	for i, part := range parts {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pattern, path.Clean(workspace)+"/"), "/") {
 		part = strings.ToLower(brackets.ReplaceAllString(part, "?"))
-		if !strings.ContainsAny(part, "*?[") || strings.HasPrefix(part, "*") || strings.Trim(part, "*?") == "" {
-			continue
-		}
-		names := append([]string{".github"}, obeyedDirs...)
-		if i+1 == len(parts) {
-			names = append(names, obeyedFiles...)
-		}
-		if slices.ContainsFunc(names, func(n string) bool { ok, err := path.Match(part, n); return ok || err != nil }) {
+		if strings.ContainsAny(part, "*?[") && !strings.HasPrefix(part, "*") && strings.Trim(part, "*?") != "" && obeyed.Matched(part) {
 			return true
 		}
 	}

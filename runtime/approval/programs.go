@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/talkops-ai/talkops/runtime/obeyed"
 )
 
 const mostNested = 8 // commands in commands
@@ -1553,7 +1555,7 @@ func (c *command) archive(name string, args []word) {
 				c.read(w) // what it holds gets other names
 			}
 			c.written(w)
-			if name == "split" && i > 0 && (strings.HasPrefix(path.Base(w.text), ".") || obeyed(path.Base(w.text))) {
+			if name == "split" && i > 0 && (strings.HasPrefix(path.Base(w.text), ".") || obeyed.Begun(path.Base(w.text))) {
 				c.find(T3, "may write a file that runs programs later")
 			}
 		}

@@ -58,7 +58,7 @@ func TestSlyOnHost(t *testing.T) {
 	for _, line := range []string{
 		`getent passwd root`, `service nginx status`, `brew info htop`, `port search x`, `set -euo pipefail; ls`, `set -- a b; ls`, `shopt -s nullglob globstar; ls`, `bash -eu -o pipefail -c 'ls'`,
 		`unzip -l a.zip`, `unzip -qql a.zip`, `unzip -p a.zip x`, `unzip -l a.zip '*.tf'`, `xxd a.txt`, `xxd -seek 0 a.txt`, `xxd -r -p a.hex out.bin`, `xxd -l 16 -c 8 a.txt`, `sort f | uniq -c`, `uniq a b`,
-		`sed -i s/a/b/ *.tf`, `sed -i s/a/b/ *.yml`, `touch .a*`, `gunzip *.gz`, `split -l 10 f part-`, `cp --parents a/b.tf dst`, `cp -b -S .bak f g`, `command time -f %e ls`,
+		`sed -i s/a/b/ *.tf`, `sed -i s/a/b/ *.yml`, `gunzip *.gz`, `split -l 10 f part-`, `cp --parents a/b.tf dst`, `cp -b -S .bak f g`, `command time -f %e ls`,
 		`sed -i 's/a/b/' web.tf main.tf`, `sed -i '' 's/a/b/' main.tf`, `sed -nE '1,3p' f`, `sed -Ei.bak 's/a/b/' f`, `awk '{print $1}' f`, `fd -e tf -x cat {} \; -x wc -l`, `cloc .`, `cloc src main.go`,
 		`helm template . --set-file a=a.txt,b=b.txt`, `helm template . -f a.yaml,b.yaml`, `git diff HEAD~1 a.txt`, `git diff main..dev`, `git blame -L 1,3 a.txt`, `git grep -n foo`, `git grep -e a -e b`, `file -m x.mgc a.txt`, `yamllint -d relaxed .`, `yamllint -d '{extends: default, rules: {line-length: disable}}' .`,
 		`gh pr list -R acme/shop`, `gh pr view https://github.com/acme/shop/pull/1`, `gh repo view acme/shop`, `gh pr list -R github.com/acme/shop`, `glab mr list -R acme/infra/shop`, `consul kv get x`, `nomad job status x`, `argocd app get x -o yaml`, `flux get all -A`, `stern x --template '{{.Message}}'`,
