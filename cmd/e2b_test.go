@@ -15,7 +15,8 @@ import (
 
 // TestModules tells the stories of testdata/modules with the module for E2B, which
 // is in e2b.wasm, and the emulated service at $E2B with its key. They have the
-// commands of TestProviders; boxes counts E2B's sandboxes.
+// commands of TestProviders; boxes counts E2B's sandboxes and
+// snapshots its snapshots.
 func TestModules(t *testing.T) {
 	if wasmtest.Raced {
 		t.Skip("a program with the race detector takes minutes to prepare a module of this size")
@@ -38,6 +39,11 @@ func TestModules(t *testing.T) {
 	p.Cmds["boxes"] = func(ts *testscript.TestScript, _ bool, args []string) {
 		if got := ts.Value("e2b").(*e2btest.Server).Boxes(); strconv.Itoa(len(got)) != args[0] {
 			ts.Fatalf("there are %v, want %s", got, args[0])
+		}
+	}
+	p.Cmds["snapshots"] = func(ts *testscript.TestScript, _ bool, args []string) {
+		if got := ts.Value("e2b").(*e2btest.Server).Snapshots(); strconv.Itoa(len(got)) != args[0] {
+			ts.Fatalf("there are the snapshots %v, want %s", got, args[0])
 		}
 	}
 	p.Cmds["rm-all"] = func(ts *testscript.TestScript, _ bool, _ []string) {

@@ -86,6 +86,18 @@ type Provider struct {
 // A lister is a Provider whose module lists.
 type lister struct{ *Provider }
 
+// A remover is a Provider whose module removes snapshots.
+type remover struct {
+	Loaded
+	p *Provider
+}
+
+// A Loaded is a module in use, until it is closed.
+type Loaded interface {
+	sandbox.Provider
+	io.Closer
+}
+
 // ChangedError says that a module is not the one that was agreed to.
 type ChangedError struct{ File, Want, Got string }
 
@@ -130,13 +142,10 @@ func readFile(file string) ([]byte, error) {
 }
 
 // Load reads and checks a module and asks it what it is, which it is asked once:
-// the answer is kept beside its native code. The result is a sandbox.Lister too if
-// the module lists. Its process begins when it is needed and ends with Close. An
+// the answer is kept beside its native code. The result is a sandbox.Lister and a
+// sandbox.SnapshotRemover, for sandbox.As, if the module is. Its process begins when it is needed and ends with Close. An
 // error that is a *BadModule or *ChangedError is for the user as it stands.
-func Load(ctx context.Context, c Config) (interface {
-	sandbox.Provider
-	io.Closer
-}, error) {
+func Load(ctx context.Context, c Config) (Loaded, error) {
 	data, err := readFile(c.File)
 	if err != nil {
 		return nil, err
@@ -164,10 +173,14 @@ func Load(ctx context.Context, c Config) (interface {
 		p.Close()
 		return nil, err
 	}
+	var l Loaded = p
 	if p.can(abi.List, nil) {
-		return lister{p}, nil
+		l = lister{p}
 	}
-	return p, nil
+	if p.can(abi.RemoveSnapshot, nil) {
+		l = remover{l, p}
+	}
+	return l, nil
 }
 
 // Close lets go of the module.
@@ -428,6 +441,19 @@ func (p lister) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 		req.Cursor = page.Next
 	}
 }
+
+// RemoveSnapshot removes the snapshot spec.Snapshot.
+func (r remover) RemoveSnapshot(ctx context.Context, spec sandbox.Spec) error {
+	if spec.Snapshot == "" {
+		return sandbox.Errorf(sandbox.CodeInvalidArgument, "remove snapshot: no name given")
+	}
+	req := &abi.NameRequest{Name: spec.Snapshot}
+	err := r.p.do(ctx, operation{export: abi.RemoveSnapshot, op: "remove_snapshot", spec: spec, grace: graceOther}, &req.Common, req, &abi.Done{})
+	return inOp("remove snapshot "+spec.Snapshot, err)
+}
+
+// Unwrap shows the provider below.
+func (r remover) Unwrap() sandbox.Provider { return r.Loaded }
 
 // Unwrap shows the provider below.
 func (p lister) Unwrap() sandbox.Provider { return p.Provider }

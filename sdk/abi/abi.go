@@ -57,13 +57,15 @@ const (
 	Unpack    = "sandbox_unpack"
 	Pack      = "sandbox_pack"
 	Extend    = "sandbox_extend"
+
+	RemoveSnapshot = "provider_remove_snapshot"
 )
 
 // Required lists the exports every provider has.
 func Required() []string { return []string{Describe, Open, Exec, ReadFile, WriteFile, Destroy} }
 
 // Optional lists the exports a provider may have.
-func Optional() []string { return []string{List, Kill, Snapshot, Unpack, Pack, Extend} }
+func Optional() []string { return []string{List, RemoveSnapshot, Kill, Snapshot, Unpack, Pack, Extend} }
 
 // Text is a string that may hold bytes which are not UTF-8, as arguments and file
 // names may. In JSON it is a string, or {"b64": "…"} where that cannot be.
@@ -258,7 +260,8 @@ type TreeRequest struct {
 	Dst   int32  `json:"dst,omitempty"`
 }
 
-// A NameRequest keeps a snapshot of that name, or ends the command of that id.
+// A NameRequest keeps or removes a snapshot of that name, or ends the command of that
+// id.
 type NameRequest struct {
 	Common
 	Name string `json:"name"`

@@ -28,7 +28,7 @@ var messages = []any{
 // have such.
 var exchanges = map[string][2]any{
 	Describe: {DescribeRequest{}, Description{}}, Open: {OpenRequest{}, Opened{}}, List: {ListRequest{}, Listing{}}, Exec: {ExecRequest{}, Exited{}},
-	ReadFile: {FileRequest{}, Done{}}, WriteFile: {FileRequest{}, Done{}}, Destroy: {Plain{}, Done{}}, Kill: {NameRequest{}, Done{}},
+	ReadFile: {FileRequest{}, Done{}}, WriteFile: {FileRequest{}, Done{}}, Destroy: {Plain{}, Done{}}, Kill: {NameRequest{}, Done{}}, RemoveSnapshot: {NameRequest{}, Done{}},
 	Snapshot: {NameRequest{}, Done{}}, Unpack: {TreeRequest{}, Done{}}, Pack: {TreeRequest{}, Done{}}, Extend: {ExtendRequest{}, Extended{}},
 	"http": {HTTPRequest{}, HTTPResponse{}}, "http_start": {HTTPRequest{}, nil}, "http_wait": {nil, HTTPResponse{}}, "created": {Opened{}, nil},
 	"fs": {FileCall{}, FileResult{}}, "last_error": {nil, Error{}}, "stream_info": {nil, StreamInfo{}}, "mac": {MACCall{}, MACResult{}},

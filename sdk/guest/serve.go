@@ -72,6 +72,9 @@ func describe() int32 {
 		if _, ok := sandbox.As[sandbox.Lister](served); ok {
 			out.Can = append(out.Can, abi.List)
 		}
+		if _, ok := sandbox.As[sandbox.SnapshotRemover](served); ok {
+			out.Can = append(out.Can, abi.RemoveSnapshot)
+		}
 		if h, ok := served.(interface{ Hosts() []string }); ok {
 			out.Hosts = h.Hosts()
 		}
@@ -141,6 +144,13 @@ func list() int32 {
 			out.Sandboxes = append(out.Sandboxes, one)
 		}
 		return out, nil
+	})
+}
+
+//go:wasmexport provider_remove_snapshot
+func removeSnapshot() int32 {
+	return serve(func(ctx context.Context, r *abi.NameRequest) (any, error) {
+		return abi.Done{}, sandbox.RemoveSnapshot(ctx, served, sandbox.Spec{Snapshot: r.Name, Settings: r.Settings, Options: r.Options})
 	})
 }
 

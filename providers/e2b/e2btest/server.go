@@ -227,6 +227,17 @@ func (s *Server) number(prefix string) string {
 	return prefix + strconv.Itoa(1000+s.last)
 }
 
+// Snapshots are the names of those that are kept.
+func (s *Server) Snapshots() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, k := range s.kept {
+		names = append(names, k.name)
+	}
+	return names
+}
+
 // A kept is a snapshot.
 type kept struct {
 	id      string
