@@ -137,6 +137,8 @@ func advise(err error) string {
 		return "Nothing ran on this computer."
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "A disk of this computer is full, or your share of it. Make room and do it again; work that did not come home: talkops sandbox rescue. To remove saved work that is not needed: talkops sandbox prune --discard."
+	case sandbox.CodeOf(err) == sandbox.CodeNoSpace:
+		return "A disk of the sandbox is full. If there is work in it, make room first: talkops sandbox exec --sandbox NAME --sandbox-id ID -- rm FILE"
 	case errors.Is(err, agent.ErrTurns):
 		return "Allow more with --max-turns N."
 	case errors.Is(err, agent.ErrBudget):

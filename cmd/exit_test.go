@@ -9,10 +9,15 @@ import (
 
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/workspace"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 func TestAFullDiskIsSaidWithWhatToDo(t *testing.T) {
 	full := &os.PathError{Op: "write", Path: "/home/me/.talkops/saved/1/content/x", Err: syscall.ENOSPC}
+	there := &sandbox.Error{Code: sandbox.CodeNoSpace, Msg: "the list of files did not come whole"}
+	if _, lines := explain(&session.UnsavedError{ID: "box-1", Err: there}); !strings.Contains(strings.Join(lines, "\n"), "A disk of the sandbox is full.") {
+		t.Errorf("in the sandbox: %q", lines)
+	}
 	for _, row := range []struct {
 		err    error
 		status int

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ const (
 
 	// maxArchived is what a file in an archive may have grown to meanwhile.
 	maxArchived = 1 << 30
+
+	// maxEach is what a file read by itself may have grown to.
+	maxEach = 64 << 30
 
 	// partSize is what a larger one comes home in.
 	partSize = 64 << 20
@@ -77,22 +81,57 @@ func (h *Home) fetch(ctx context.Context, sb sandbox.Sandbox, names []string, tr
 		if size < sandbox.MaxArg/2 && i < len(names)-1 {
 			continue
 		}
-		if err := h.fetchBatch(ctx, sb, batch, got); err != nil {
+		err := h.fetchBatch(ctx, sb, batch, got)
+		if err == nil || sandbox.CodeOf(err) == sandbox.CodeNoSpace {
+			err = h.fetchEach(ctx, sb, batch, got)
+		}
+		if err != nil {
 			return got, err
 		}
 		batch, size = nil, 0
 	}
 	for _, name := range large {
 		e, err := h.fetchLarge(ctx, sb, name, tree[name].Size)
-		if errors.Is(err, errShort) {
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errShort):
+		case sandbox.CodeOf(err) == sandbox.CodeNoSpace:
+			if err := h.fetchEach(ctx, sb, []string{name}, got); err != nil {
+				return got, err
+			}
+		case err != nil:
 			return got, err
+		default:
+			got[name] = e
 		}
-		got[name] = e
 	}
 	return got, nil
+}
+
+// fetchEach reads one by one what is missing of names. That works where a full disk
+// leaves commands no place for what they print.
+func (h *Home) fetchEach(ctx context.Context, sb sandbox.Sandbox, names []string, got map[string]Entry) error {
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "./")
+		if _, is := got[name]; is {
+			continue
+		}
+		pr, pw := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			pw.CloseWithError(sb.ReadFile(ctx, path.Join(h.base.Dir, name), pw))
+		}()
+		e, err := h.add(pr, maxEach)
+		pr.CloseWithError(err)
+		<-done
+		switch {
+		case err == nil:
+			got[name] = e
+		case full(err), ctx.Err() != nil, errors.Is(err, sandbox.ErrUnavailable), errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []string, got map[string]Entry) error {

@@ -131,3 +131,18 @@ func changed(h *Home) []string {
 	}
 	return list
 }
+
+// A sandbox without tar is read file by file.
+func TestChangesComeHomeWithoutTar(t *testing.T) {
+	root, box, _, h := sent(t, start)
+	sh(t, box, work)
+	sb := boxAt(t, box, pathWithout(t, "tar"))
+	if err := h.Bring(t.Context(), sb, true); err != nil || len(h.Left) > 0 {
+		t.Fatal(h.Left, err)
+	}
+	if out, err := h.Apply(t.Context(), root, h.Changes, false); err != nil || len(out.Conflicts) > 0 {
+		t.Fatal(out, err)
+	}
+	os.RemoveAll(filepath.Join(box, "node_modules"))
+	sameTrees(t, root, box)
+}
