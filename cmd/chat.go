@@ -33,14 +33,17 @@ func (a *app) canChat(cfg *config.Config) bool {
 func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	for {
 		next, want, err := a.chatOnce(ctx, cfg, f)
-		f.message = ""
 		if err != nil && a.tryAgain(ctx, &f, err) {
+			// What was wrong may have been mended in a file meanwhile.
+			if cfg, err = f.reread(f.thread); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil || next == "" {
 			return err
 		}
-		f.want = want
+		f.message, f.want = "", want
 		if f.thread, err = a.findThread(cfg, next); err != nil {
 			return err
 		}

@@ -117,8 +117,8 @@ func (a *app) let(s *session.Session, c *conversation, p *headless.Printer) {
 // tryAgain asks what to do about a machine that could not be had, when there is
 // something to do: it returns false to leave.
 func (a *app) tryAgain(ctx context.Context, f *runFlags, err error) bool {
-	e, ok := errors.AsType[*session.StartError](err)
-	if !ok || e.Step == "set up" || ctx.Err() != nil {
+	_, ok := errors.AsType[*session.StartError](err)
+	if !ok || ctx.Err() != nil {
 		return false
 	}
 	_, lines := explain(err)

@@ -248,6 +248,9 @@ func TestChatNeedsATerminal(t *testing.T) {
 	p := inTerminal(t, 200, 24, modeltest.New(t), map[string]string{"TERM": "dumb"}, "-m", "hi")
 	p.await(`--message opens the chat window, which needs a terminal; without one, use -p`)
 	p.await(`ended with 2`)
+	p = inTerminal(t, 200, 24, modeltest.New(t), map[string]string{"TERM": "dumb"})
+	p.await(`this terminal \(TERM=dumb\) cannot show the chat window: give a prompt, as in: talkops -p .* set ui.plain`)
+	p.await(`ended with 2`)
 }
 
 func TestAChatOfLinesNeedsNoMoreThanADumbTerminal(t *testing.T) {

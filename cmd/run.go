@@ -50,6 +50,7 @@ type runFlags struct {
 	slip   *receipt                                       // that is being written; nil: none
 	thread *thread.Thread                                 // the conversation that goes on; may be nil
 	again  func(t *thread.Thread) (*config.Config, error) // the configuration to go on with another one
+	reread func(t *thread.Thread) (*config.Config, error) // the configuration as it is now
 }
 
 func (a *app) addRun(root *cobra.Command, flags *given) {
@@ -89,6 +90,16 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 			return &usageError{"--message opens the chat window and --prompt does without: choose one"}
 		}
 		f.again = func(t *thread.Thread) (*config.Config, error) { return a.placeOf(c, flags, cfg, t) }
+		f.reread = func(t *thread.Thread) (*config.Config, error) {
+			now, err := a.loadFor(c, flags)
+			if err == nil && t != nil {
+				now, err = a.placeOf(c, flags, now, t)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return a.settleTrust(c, flags, now)
+		}
 		if f.resume == "" && c.Flags().Changed("resume") {
 			return &usageError{"--resume: the ID is empty"}
 		}
@@ -114,6 +125,9 @@ func (a *app) addRun(root *cobra.Command, flags *given) {
 				return err
 			}
 			return a.withReceipt(c.Context(), cfg, f, func(ctx context.Context, f runFlags) error { return a.chat(ctx, cfg, f) })
+		}
+		if kind, _ := a.env("TERM"); kind == "dumb" && a.streams.InTTY && a.streams.OutTTY && !f.promptGiven && f.message == "" {
+			return &usageError{`this terminal (TERM=dumb) cannot show the chat window: give a prompt, as in: talkops -p "Why does the build fail?", or set ui.plain (TALKOPS_PLAIN=true) for a chat of lines`}
 		}
 		if f.message != "" {
 			return &usageError{"--message opens the chat window, which needs a terminal; without one, use -p; in one with TERM=dumb, set ui.plain (TALKOPS_PLAIN=true)"}
