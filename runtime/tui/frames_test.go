@@ -198,22 +198,38 @@ func trimmed(view string) string {
 func TestStatusLine(t *testing.T) {
 	box := approval.Place{Provider: "acme", ID: "box-1"}
 	for _, row := range []struct {
-		place approval.Place
-		mode  approval.Mode
-		width int
-		want  string
+		place   approval.Place
+		mode    approval.Mode
+		width   int
+		machine float64
+		want    string
 	}{
-		{box, approval.Smart, 100, " ACME box-1  · mode smart · p:m · 50k/200k · $0.50 · 1h30m left"},
-		{box, approval.Manual, 60, " ACME box-1  · mode manual · 50k/200k · $0.50 · 1h30m left"},
-		{box, approval.Manual, 40, " ACME box-1  · mode manual · 1h30m left"},
-		{approval.Place{Provider: "local", Host: true}, approval.Manual, 60, " THIS COMPUTER  · mode manual · p:m · 50k/200k · $0.50"},
-		{approval.Place{Provider: "local", Host: true}, approval.Yolo, 30, " THIS COMPUTER  · mode yolo"},
+		{box, approval.Smart, 100, 0, " ACME box-1  · mode smart · p:m · 50k/200k · $0.50 · 1h30m left"},
+		{box, approval.Manual, 60, 0, " ACME box-1  · mode manual · 50k/200k · $0.50 · 1h30m left"},
+		{box, approval.Smart, 100, 0.024, " ACME box-1  · mode smart · p:m · 50k/200k · $0.50 + machine ~$0.02 · 1h30m left"},
+		{box, approval.Smart, 60, 0.024, " ACME box-1  · mode smart · 50k/200k · ~$0.52 · 1h30m left"},
+		{box, approval.Manual, 40, 0, " ACME box-1  · mode manual · 1h30m left"},
+		{approval.Place{Provider: "local", Host: true}, approval.Manual, 60, 0, " THIS COMPUTER  · mode manual · p:m · 50k/200k · $0.50"},
+		{approval.Place{Provider: "local", Host: true}, approval.Yolo, 30, 0, " THIS COMPUTER  · mode yolo"},
 	} {
-		b := open(t, &desk{mode: row.mode, place: row.place})
+		b := open(t, &desk{mode: row.mode, place: row.place, machine: row.machine})
 		b.update(sized(row.width, 24))
 		if got := strings.ReplaceAll(b.v.status(), "1h29m", "1h30m"); got != row.want {
 			t.Errorf("%s at %d: got %q, want %q", row.mode, row.width, got, row.want)
 		}
+	}
+	for want, s := range map[string]Status{
+		"$0.5000 so far": {CostUSD: 0.5, Place: approval.Place{Host: true}},
+		"$0.5000 so far; about $0.0200 for the machine, by the price list: an estimate":                       {CostUSD: 0.52, MachineUSD: 0.02},
+		"the price of this model is not known; about $0.0200 for the machine, by the price list: an estimate": {CostUSD: 0.02, MachineUSD: 0.02},
+		"$0.5000 so far; what the machine costs is not known (sandbox.providers.<name>.usd_per_hour says it)": {CostUSD: 0.5},
+	} {
+		if got := s.costs(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := (Status{CostUSD: 0.02, MachineUSD: 0.02}).spent(); got != "machine ~$0.02" {
+		t.Errorf("got %q", got)
 	}
 	dark := openWindow(t, &Window{Session: &desk{mode: approval.Yolo, place: box}, Theme: ThemeDark})
 	away := dark.v.status()

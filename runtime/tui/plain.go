@@ -66,7 +66,11 @@ func (w *Window) runPlain(ctx context.Context) error {
 	p.line("talkops. %s Type a line to send it; /help lists commands; /stop interrupts; /exit leaves.", p.place())
 	for i, m := range w.Past[max(len(w.Past)-pastShown, 0):] {
 		if n := len(w.Past) - pastShown; i == 0 && n > 0 {
-			p.line("%d messages before.", n)
+			word := "messages"
+			if n == 1 {
+				word = "message"
+			}
+			p.line("%d %s before.", n, word)
 		}
 		if m.User {
 			p.line("You: %s", m.Text)
@@ -214,7 +218,7 @@ func (p *plain) slash(ctx context.Context, name, args string) {
 		p.line("All that commands print is said as it comes.")
 		return
 	case "cost":
-		p.line("$%.4f so far", p.Session.Status().CostUSD)
+		p.line("%s", p.Session.Status().costs())
 		return
 	}
 	p.work(ctx, func(ctx context.Context) error {

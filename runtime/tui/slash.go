@@ -58,11 +58,7 @@ func (v *view) slash(line string) tea.Cmd {
 	case "output":
 		return tea.Batch(echo, v.output(args))
 	case "cost":
-		s := v.session.Status()
-		if s.CostUSD == 0 && !s.Model.Price.Known() {
-			return say("the price of this model is not known")
-		}
-		return say(fmt.Sprintf("$%.4f so far", s.CostUSD))
+		return say(v.session.Status().costs())
 	}
 	if v.working {
 		return say("/" + name + " has to wait until the work is done; Esc interrupts it")

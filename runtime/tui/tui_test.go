@@ -24,6 +24,7 @@ type desk struct {
 	mu      sync.Mutex
 	mode    approval.Mode
 	place   approval.Place
+	machine float64 // what the machine has cost
 	turns   []func(ctx context.Context, emit func(agent.Event)) error
 	said    []string
 	shells  []string
@@ -105,7 +106,7 @@ func (d *desk) ran() int {
 	return len(d.shells)
 }
 func (d *desk) Status() Status {
-	return Status{Place: d.place, Title: "Acme", Model: model.Info{Provider: "p", Name: "m", Window: 200_000}, Usage: model.Usage{Input: 50_000}, CostUSD: 0.5, Expires: time.Now().Add(90 * time.Minute)}
+	return Status{Place: d.place, Title: "Acme", Model: model.Info{Provider: "p", Name: "m", Window: 200_000}, Usage: model.Usage{Input: 50_000}, CostUSD: 0.5 + d.machine, MachineUSD: d.machine, Expires: time.Now().Add(90 * time.Minute)}
 }
 
 // A bench runs a view without a terminal: commands run, their messages come back,

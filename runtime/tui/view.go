@@ -437,12 +437,9 @@ func (v *view) status() string {
 	if v.session.Mode() == approval.Yolo {
 		mode = v.styles.bad.Render(mode)
 	}
-	name, spent, left := "", "", ""
+	name, left := "", ""
 	if s.Model.Name != "" {
 		name = oneLine(s.Model.Provider + ":" + path.Base(s.Model.Name))
-	}
-	if s.CostUSD > 0 {
-		spent = money(s.CostUSD)
 	}
 	if rest := time.Until(s.Expires); !s.Expires.IsZero() && !s.Place.Host {
 		left = lasting(rest) + " left"
@@ -450,7 +447,13 @@ func (v *view) status() string {
 			left = v.styles.bad.Render(left)
 		}
 	}
-	parts := []string{where, mode, name, v.gauge(s), spent, left}
+	parts := []string{where, mode, name, v.gauge(s), s.spent(), left}
+	if ansi.StringWidth(v.joined(parts)) > v.width && s.CostUSD > 0 {
+		parts[4] = money(s.CostUSD)
+		if s.MachineUSD > 0 {
+			parts[4] = "~" + parts[4]
+		}
+	}
 	for _, drop := range []int{2, 3, 4} {
 		if ansi.StringWidth(v.joined(parts)) > v.width {
 			parts[drop] = ""
@@ -477,6 +480,36 @@ func (v *view) gauge(s Status) string {
 		if float64(used) >= agent.FullAt*float64(s.Model.Window)*0.9 {
 			text = v.styles.bad.Render(text)
 		}
+	}
+	return text
+}
+
+// spent says what was paid for the models, and for the machine where that is known.
+func (s Status) spent() string {
+	models := s.CostUSD - s.MachineUSD
+	switch {
+	case s.CostUSD <= 0:
+		return ""
+	case s.MachineUSD <= 0:
+		return money(models)
+	case models <= 0:
+		return "machine ~" + money(s.MachineUSD)
+	}
+	return money(models) + " + machine ~" + money(s.MachineUSD)
+}
+
+// costs answers the command of that name.
+func (s Status) costs() string {
+	text := fmt.Sprintf("$%.4f so far", s.CostUSD-s.MachineUSD)
+	if s.CostUSD == s.MachineUSD && !s.Model.Price.Known() {
+		text = "the price of this model is not known"
+	}
+	switch {
+	case s.Place.Host:
+	case s.MachineUSD > 0:
+		text += fmt.Sprintf("; about $%.4f for the machine, by the price list: an estimate", s.MachineUSD)
+	default:
+		text += "; what the machine costs is not known (sandbox.providers.<name>.usd_per_hour says it)"
 	}
 	return text
 }
