@@ -139,7 +139,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	rules, _ := approval.ParseRules(slices.Concat(cfg.Approval.Allow, serverRules(cfg)), cfg.Approval.Ask, cfg.Approval.Deny) // checked before
 	p := approval.Policy{
 		Mode: mode, Rules: rules, Environment: cfg.Approval.Environment, Production: cfg.Approval.Production,
-		Context: approval.Context{Place: place, Dir: dir, Workspace: dir},
+		Context: approval.Context{Place: place, Dir: dir, Workspace: dir, Project: real(cfg.Root)},
 	}
 	if !place.Host {
 		return p

@@ -175,7 +175,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// remember adds a rule to the user's own file, and to this session's.
+// remember adds a rule for this project to the user's own file, and to this session's.
 func (c *conversation) remember(rule string) error {
 	parsed, err := approval.ParseRule(rule)
 	if err != nil {
@@ -188,6 +188,10 @@ func (c *conversation) remember(rule string) error {
 	cfg, err := c.app.load(nil, 0)
 	if err != nil {
 		return err
+	}
+	rule, keeps := approval.RuleIn(real(cfg.Root), rule)
+	if !keeps {
+		return nil // the name of the project's directory cannot be written: it holds for the session
 	}
 	if slices.Contains(cfg.Approval.Allow, rule) {
 		return nil

@@ -66,11 +66,14 @@ func (p Policy) Approve(ctx context.Context, req Request) (Decision, error) {
 // decide applies mode and rules to what was found.
 func (p Policy) decide(req Request, c Context, all []Finding, commands [][]string) Decision {
 	matches := func(r Rule) bool {
+		if !r.holds(c.Project) {
+			return false
+		}
 		switch req.Plan.Effect {
 		case tool.Runs:
 			return slices.ContainsFunc(commands, r.command)
 		case tool.Leaves:
-			return r.address(req.Tool, req.Plan.URL)
+			return r.address(req.Tool, req.Plan.URL, false)
 		}
 		return r.file(req.Tool, c.Workspace, req.Plan.Path)
 	}
@@ -163,14 +166,14 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 		return true
 	}
 	_, ok := first(p.Rules.Allow, func(r Rule) bool {
-		if f.Tier == T5 && !r.exact() {
+		if f.Tier == T5 && !r.exact() || !r.holds(c.Project) {
 			return false
 		}
 		switch req.Plan.Effect {
 		case tool.Runs:
 			return r.allows(f.words, c.Place.Host)
 		case tool.Leaves:
-			return r.address(req.Tool, req.Plan.URL)
+			return r.address(req.Tool, req.Plan.URL, true)
 		}
 		return r.reaches(req.Tool, c, req.Plan.Path)
 	})

@@ -14,12 +14,14 @@ import (
 //	write_file: docs/*     the tool write_file in that directory
 //	fetch_url: *.acme.com  the tool fetch_url at the hosts below acme.com
 //	mcp: docs/search       the tool search of the MCP server docs
+//	in /src/shop: make     make, in the project of that directory only
 //
 // A * in a word stands for any text without a space, as the last word for any
 // number of words. A rule for commands is held against complete simple commands
 // as the shell would run them, never against text.
 type Rule struct {
 	text  string
+	in    string // the only project it is for; empty: all
 	tool  string // "execute" for commands
 	words []string
 }
@@ -27,21 +29,25 @@ type Rule struct {
 // ParseRule reads a rule.
 func ParseRule(text string) (Rule, error) {
 	r := Rule{text: strings.TrimSpace(text), tool: "execute"}
-	if r.text == "" {
+	rest := r.text
+	if project, rule, is := strings.Cut(rest, ": "); is && strings.HasPrefix(project, "in /") {
+		r.in, rest = path.Clean(strings.TrimPrefix(project, "in ")), strings.TrimSpace(rule)
+	}
+	if rest == "" {
 		return r, fmt.Errorf("a rule is empty")
 	}
-	if name, pattern, ok := strings.Cut(r.text, ":"); ok && slices.Contains(Tools, name) && name != "execute" {
+	if name, pattern, ok := strings.Cut(rest, ":"); ok && slices.Contains(Tools, name) && name != "execute" {
 		r.tool, r.words = name, []string{strings.TrimSpace(pattern)}
 		if r.words[0] == "" {
 			return r, fmt.Errorf("the rule %q names no path", r.text)
 		}
 		return r, nil
 	}
-	r.words = strings.Fields(strings.TrimPrefix(r.text, "execute:"))
+	r.words = strings.Fields(strings.TrimPrefix(rest, "execute:"))
 	if len(r.words) == 0 || r.words[0] == "*" {
 		return r, fmt.Errorf("the rule %q names no program; use --approval-mode yolo to allow everything", r.text)
 	}
-	if strings.ContainsAny(r.text, "|;&<>`$()") {
+	if strings.ContainsAny(rest, "|;&<>`$()") {
 		return r, fmt.Errorf("the rule %q is not one simple command", r.text)
 	}
 	return r, nil
@@ -51,6 +57,15 @@ func ParseRule(text string) (Rule, error) {
 var Tools = []string{"ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute", "fetch_url", "web_search", "mcp"}
 
 func (r Rule) String() string { return r.text }
+
+// RuleIn is the text of a rule that is for one project only, or false where the
+// directory's name cannot be part of one.
+func RuleIn(project, rule string) (string, bool) {
+	return "in " + project + ": " + rule, path.IsAbs(project) && !strings.ContainsAny(project, ",:*'\"\\\n")
+}
+
+// holds reports whether the rule is for a project.
+func (r Rule) holds(project string) bool { return r.in == "" || r.in == path.Clean(project) }
 
 // exact reports whether the rule stands for one command only.
 func (r Rule) exact() bool { return !strings.Contains(r.text, "*") }

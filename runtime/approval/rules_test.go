@@ -77,3 +77,33 @@ func TestWhatARuleReaches(t *testing.T) {
 		}
 	}
 }
+
+// A rule of one project says nothing in another.
+func TestARuleOfOneProject(t *testing.T) {
+	text, ok := RuleIn("/src/shop", "make test")
+	if !ok {
+		t.Fatal("no rule for a plain directory")
+	}
+	for _, bad := range []string{"src", "/a,b", "/a*", "/a:b", "/a'b"} {
+		if _, ok := RuleIn(bad, "make test"); ok {
+			t.Errorf("%q is taken for the directory of a rule", bad)
+		}
+	}
+	for _, row := range []struct {
+		rule, project string
+		allow         bool
+	}{{text, "/src/shop", true}, {text, "/src/shop/", true}, {text, "/src/other", false}, {text, "/src/shop/sub", false}, {text, "", false}, {"make test", "/src/other", true}, {"in /src/shop: write_file: docs/*", "/src/shop", false}} {
+		rules, err := ParseRules([]string{row.rule}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Context{Place: Place{Host: true}, Dir: "/src/shop", Workspace: "/src/shop", Project: row.project}
+		d, err := Policy{Mode: Smart, Context: c, Rules: rules}.Approve(t.Context(), Request{Tool: "execute", Place: c.Place, Plan: tool.Plan{Effect: tool.Runs, Command: "make test", Path: "/src/shop"}})
+		if err != nil || d.Allow != row.allow {
+			t.Errorf("%q in %q: %+v", row.rule, row.project, d)
+		}
+	}
+	if _, err := ParseRule("in /src/shop: *"); err == nil {
+		t.Error("a rule of a project that allows nothing is taken")
+	}
+}

@@ -16,6 +16,7 @@ type Context struct {
 	Place     Place
 	Dir       string // the directory it starts in, absolute
 	Workspace string // the project's directory, absolute
+	Project   string // the same on this computer; a rule may be for it alone
 	Home      string // the home directory; empty: not known
 	Own       string // talkops's own directory, where the machine is this computer
 	Logs      string // the tools' own directory for logs, which may be read; may be empty

@@ -94,8 +94,9 @@ func hostOf(address string) string {
 }
 
 // address reports whether the rule is for a tool at an address of the web. Its
-// pattern is a host, or a host and a path; a scheme in front narrows it further.
-func (r Rule) address(tool, address string) bool {
+// pattern is a host, or a host and a path; a scheme in front narrows it further. One
+// that allows means the usual ports unless it names one, or is "*".
+func (r Rule) address(tool, address string, allows bool) bool {
 	if server, name, ok := serverTool(address); ok {
 		s, n, both := strings.Cut(r.words[0], "/")
 		return r.tool == "mcp" && both && star(s, server) && star(n, name)
@@ -113,7 +114,8 @@ func (r Rule) address(tool, address string) bool {
 	}
 	host, at, hasPath := strings.Cut(pattern, "/")
 	host = strings.ToLower(host)
-	if !star(host, strings.ToLower(u.Hostname())) && !star(host, strings.ToLower(u.Host)) {
+	usual := !allows || host == "*" || portOf(u) == "80" || portOf(u) == "443"
+	if !(usual && star(host, strings.ToLower(u.Hostname()))) && !(strings.Contains(host, ":") && star(host, strings.ToLower(u.Hostname())+":"+portOf(u))) {
 		return false
 	}
 	return !hasPath || star("/"+at, u.EscapedPath()) && (!strings.Contains(at, "*") || !climbs(u.Path))

@@ -14,7 +14,7 @@ func TestLeaving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *"}, nil, []string{"fetch_url: bad.example.com"})
+	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *", "fetch_url: ports.acme.com:9000"}, nil, []string{"fetch_url: bad.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +41,10 @@ func TestLeaving(t *testing.T) {
 		{Smart, "fetch_url", "https://docs.acme.com.evil.org/", NeedsPerson},
 		{Smart, "fetch_url", "https://rules.acme.com/x", ""},
 		{Smart, "fetch_url", "https://rules.acme.com.evil.org/", NeedsPerson},
+		{Smart, "fetch_url", "https://rules.acme.com:9000/x", NeedsPerson},
+		{Smart, "fetch_url", "https://ports.acme.com:9000/x", ""},
+		{Smart, "fetch_url", "https://ports.acme.com/x", NeedsPerson},
+		{Smart, "fetch_url", "https://bad.example.com:9000/x", ByPolicy},
 		{Smart, "fetch_url", "https://one.acme.com/docs/a", ""},
 		{Smart, "fetch_url", "http://one.acme.com/docs/a", NeedsPerson},
 		{Smart, "fetch_url", "https://one.acme.com/docs/../private", NeedsPerson},
