@@ -14,6 +14,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/hook"
 	"github.com/talkops-ai/talkops/runtime/mcp"
 	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -69,11 +70,7 @@ func (a *app) start(ctx context.Context, cfg *config.Config, place approval.Plac
 		if where == "" {
 			where = "this computer"
 		}
-		tools := "1 tool"
-		if offered != 1 {
-			tools = fmt.Sprintf("%d tools", offered)
-		}
-		note("MCP server %s: %s, on %s", s.Name, tools, where)
+		note("MCP server %s: %s, on %s", s.Name, workspace.Count(offered, "tool"), where)
 	}
 	return b, nil
 }

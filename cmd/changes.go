@@ -308,7 +308,7 @@ func (a *app) pullCommand(flags *given) *cobra.Command {
 			for _, name := range workspace.Deleted(take) {
 				a.warnf("deleted in the sandbox: %q", name)
 			}
-			fmt.Fprintf(a.streams.Out, "%d files and directories in %s\n", len(out.Made)+len(out.Already), headless.Clean(dir))
+			fmt.Fprintf(a.streams.Out, "%s in %s\n", things(slices.Concat(out.Made, out.Already), take), headless.Clean(dir))
 			if err := conflicts(h, out, a.warnf); err != nil {
 				return err
 			}
@@ -318,6 +318,25 @@ func (a *app) pullCommand(flags *given) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, allHelp)
 	return c
+}
+
+// things counts the named files and directories of changes.
+func things(names []string, changes []workspace.Change) string {
+	isDir := map[string]bool{}
+	for _, c := range changes {
+		isDir[c.Name] = c.Now != nil && c.Now.Kind == workspace.Dir
+	}
+	dirs := 0
+	for _, name := range names {
+		if isDir[name] {
+			dirs++
+		}
+	}
+	text := workspace.Count(len(names)-dirs, "file")
+	if dirs > 0 {
+		text += ", " + workspace.Count(dirs, "directory")
+	}
+	return text
 }
 
 func (a *app) applyCommand(flags *given) *cobra.Command {
@@ -348,7 +367,7 @@ others are applied, and the exit status is 6. Applying twice changes nothing mor
 			if dry {
 				word = "to be made"
 			}
-			a.warnf("%d changes %s in %s, %d there already", len(out.Made), word, h.Run.Project, len(out.Already))
+			a.warnf("%s %s in %s, %d there already", workspace.Count(len(out.Made), "change"), word, h.Run.Project, len(out.Already))
 			sayMerged(out, a.warnf)
 			if err := conflicts(h, out, a.warnf); err != nil || dry {
 				return err

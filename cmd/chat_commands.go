@@ -13,6 +13,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tui"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -64,9 +65,9 @@ func (c *conversation) Command(ctx context.Context, name, args string, emit func
 		s := c.Status()
 		used := c.agent.Filled()
 		if s.Model.Window == 0 {
-			return tui.Reply{Text: fmt.Sprintf("%d messages, about %d tokens; the size of the window is not known", len(c.agent.History), used)}, nil
+			return tui.Reply{Text: fmt.Sprintf("%s, about %d tokens; the size of the window is not known", workspace.Count(len(c.agent.History), "message"), used)}, nil
 		}
-		return tui.Reply{Text: fmt.Sprintf("%d messages, about %d of %d tokens (%d%%); at 85%% it is summed up", len(c.agent.History), used, s.Model.Window, used*100/s.Model.Window)}, nil
+		return tui.Reply{Text: fmt.Sprintf("%s, about %d of %d tokens (%d%%); at 85%% it is summed up", workspace.Count(len(c.agent.History), "message"), used, s.Model.Window, used*100/s.Model.Window)}, nil
 	}
 	return c.more(ctx, name, args, emit)
 }

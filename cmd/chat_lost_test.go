@@ -32,7 +32,7 @@ func TestChatWhoseMachineVanishes(t *testing.T) {
 	}
 	srv.Script(execute("c", "cat bird.txt"), modeltest.Step{Text: "It says kestrel."})
 	p.keys("Enter")
-	p.await(`(?s)a new machine is opened with what was saved.*put into it: 1 changes.*› Write it.*This conversation goes on`)
+	p.await(`(?s)a new machine is opened with what was saved.*put into it: 1 change .*› Write it.*This conversation goes on`)
 	p.say("Read it now")
 	p.await(`(?s)cat bird\.txt.*kestrel.*It says kestrel`)
 	boxes := cloud.Boxes()
@@ -58,7 +58,7 @@ func TestChatWhoseMachineVanishes(t *testing.T) {
 		t.Error("a command ran on this computer")
 	}
 	p.say("a")
-	p.await(`applied to the project: 1 changes`)
+	p.await(`applied to the project: 1 change`)
 	p.await(`ended with \d`)
 	if data, err := os.ReadFile(filepath.Join(p.dir, "bird.txt")); err != nil || string(data) != "kestrel\n" {
 		t.Errorf("bird.txt: %q, %v", data, err)

@@ -192,8 +192,8 @@ func (a *app) seed(ctx context.Context, s *session.Session, work string, p *head
 		p.Warn("what was put into it is not home yet: %v", err)
 		s.Changed()
 	}
-	p.Note("put into it: %d changes of run %s", len(take), h.Run.ID)
-	told := fmt.Sprintf("%d changes that were made before are in it.", len(take))
+	p.Note("put into it: %s of run %s", workspace.Count(len(take), "change"), h.Run.ID)
+	told := fmt.Sprintf("It holds %s that had been made before.", workspace.Count(len(take), "change"))
 	if len(newer) > 0 {
 		var names []string
 		for name := range newer {

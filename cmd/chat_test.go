@@ -229,7 +229,7 @@ func TestChatInASandbox(t *testing.T) {
 		t.Error("the machine is gone before it is said what becomes of the work")
 	}
 	p.say("apply")
-	p.await(`applied to the project: 1 changes`)
+	p.await(`applied to the project: 1 change`)
 	p.await(`box-\d+ is ended`)
 	p.await(`ended with 0`)
 	if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {

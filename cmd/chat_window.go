@@ -19,6 +19,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/runtime/tui"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -184,7 +185,7 @@ func choices(list []*thread.Thread, but string) []tui.Choice {
 		if t.ID == but {
 			continue
 		}
-		out = append(out, tui.Choice{Value: t.ID, Label: headless.Clean(t.Title), Detail: fmt.Sprintf("%s, %d prompts, %s", age(t.Last), t.Turns, placeName(t.Machine))})
+		out = append(out, tui.Choice{Value: t.ID, Label: headless.Clean(t.Title), Detail: fmt.Sprintf("%s, %s, %s", age(t.Last), workspace.Count(t.Turns, "prompt"), placeName(t.Machine))})
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	p.await(`It ends by itself at \d\d:\d\d on`)
 	p.await(`(6h00m|5h59m) left`)
 	p.say("/apply")
-	p.await(`applied to the project: 1 changes`)
+	p.await(`applied to the project: 1 change`)
 	if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {
 		t.Errorf("work.txt: %q, %v", data, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/conform"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -141,7 +142,7 @@ func (m *meter) ended(id string) {
 func (m *meter) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	text := fmt.Sprintf("%d machines were made; they lived %v in all", m.made, m.lived.Round(time.Second))
+	text := fmt.Sprintf("made: %s, which lived %v in all", workspace.Count(m.made, "machine"), m.lived.Round(time.Second))
 	if left := slices.Sorted(maps.Keys(m.began)); len(left) > 0 {
 		text += "; not ended: " + strings.Join(left, ", ")
 	}

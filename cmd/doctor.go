@@ -14,6 +14,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
 // A health is what was looked at, line by line.
@@ -95,7 +96,7 @@ func (a *app) examine(ctx context.Context, cfg *config.Config, h *health) {
 	} else {
 		h.say(true, "git is %s", path)
 	}
-	h.say(len(cfg.Warnings) == 0, "settings: %d warnings; project %s", len(cfg.Warnings), cfg.Root)
+	h.say(len(cfg.Warnings) == 0, "settings: %s; project %s", workspace.Count(len(cfg.Warnings), "warning"), cfg.Root)
 	for _, w := range cfg.Warnings {
 		h.say(false, "settings: %s", w)
 	}
@@ -121,11 +122,11 @@ func (a *app) examineHome(h *health) {
 			left++
 		}
 	}
-	h.say(left == 0, "%d machines of earlier runs are left (talkops sandbox list)", left)
+	h.say(left == 0, "left of earlier runs: %s (talkops sandbox list)", workspace.Count(left, "machine"))
 	list, err := a.threads().List()
-	h.say(err == nil, "%d conversations are kept", len(list))
+	h.say(err == nil, "kept: %s", workspace.Count(len(list), "conversation"))
 	if err != nil {
 		h.say(false, "conversations: %v", err)
 	}
-	h.say(true, "the work of %d runs is saved (talkops sandbox diff)", len(a.homes()))
+	h.say(true, "the work of %s is saved (talkops sandbox diff)", workspace.Count(len(a.homes()), "run"))
 }

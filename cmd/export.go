@@ -131,7 +131,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		warn("applied to the project: %d changes", len(out.Made))
+		warn("applied to the project: %s", workspace.Count(len(out.Made), "change"))
 		sayMerged(out, warn)
 		err = conflicts(h, out, warn)
 		if err == nil {
@@ -207,7 +207,7 @@ func conflicts(h *workspace.Home, out *workspace.Outcome, warn func(string, ...a
 		}
 		warn("conflict: %q: %s%s", c.Name, c.Why, theirs)
 	}
-	return &exportError{text: fmt.Sprintf("%d changes were not made, since the project has something else in their place, or takes none; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", len(out.Conflicts), h.Run.ID, h.Run.ID)}
+	return &exportError{text: fmt.Sprintf("not made: %s, where the project has something else in its place, or takes none; see theirs with: talkops sandbox diff %s, or: talkops sandbox pull %s DIR", workspace.Count(len(out.Conflicts), "change"), h.Run.ID, h.Run.ID)}
 }
 
 // writePatch writes a patch, whole or not at all, and returns its name. Where git

@@ -94,6 +94,6 @@ func (a *app) tidySaved(cfg *config.Config) {
 		}
 	}
 	if len(kept) > 0 {
-		a.warnf("the work of %d runs was never applied, exported or pulled, and is past saved.max_age or saved.max_bytes; see: talkops sandbox prune --dry-run", len(kept))
+		a.warnf("the work of %s was never applied, exported or pulled, and is past saved.max_age or saved.max_bytes; see: talkops sandbox prune --dry-run", workspace.Count(len(kept), "run"))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/thread"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
 // threads is where conversations are kept, without secrets.
@@ -203,7 +204,7 @@ func (a *app) threadsDeleteCommand() *cobra.Command {
 					return nil
 				}
 				if !yes {
-					if err := a.confirm(c.Context(), fmt.Sprintf("Delete %d conversations?", len(args))); err != nil {
+					if err := a.confirm(c.Context(), "Delete "+workspace.Count(len(args), "conversation")+"?"); err != nil {
 						return err
 					}
 				}
@@ -250,7 +251,7 @@ func (a *app) tidyThreads(cfg *config.Config, goesOn *thread.Thread) {
 		a.warnf("warning: old conversations: %v", err)
 	}
 	if len(gone) > 0 {
-		a.warnf("removed: %d conversations that nobody went on with for %d days (threads.max_age)", len(gone), int(most.Hours()/24))
+		a.warnf("removed: %s that nobody went on with for %s (threads.max_age)", workspace.Count(len(gone), "conversation"), workspace.Count(int(most.Hours()/24), "day"))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
 func (a *app) snapshots() session.Snapshots {
@@ -104,6 +105,6 @@ func (a *app) noteWarm() {
 		a.warnf("warning: %v", err)
 	}
 	if len(list) > 0 {
-		a.warnf("%d snapshots are kept for warm starts; to remove them: talkops sandbox prune --warm", len(list))
+		a.warnf("kept for warm starts: %s; to remove: talkops sandbox prune --warm", workspace.Count(len(list), "snapshot"))
 	}
 }

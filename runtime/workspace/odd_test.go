@@ -141,3 +141,14 @@ func TestANewSpellingIsMadeOnce(t *testing.T) {
 		t.Errorf("the project holds %q", got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	for want, row := range map[string]struct {
+		n    int
+		word string
+	}{"1 file": {1, "file"}, "0 files": {0, "file"}, "2 entries": {2, "entry"}, "1 directory": {1, "directory"}, "3 directories": {3, "directory"}, "2 boxes": {2, "box"}, "2 branches": {2, "branch"}} {
+		if got := Count(row.n, row.word); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

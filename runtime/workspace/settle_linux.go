@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -9,6 +11,9 @@ import (
 // Settle writes what came home to the disk, so that it outlives a loss of power.
 func (h *Home) Settle() error {
 	dir, err := os.Open(h.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it held no work, and was removed
+	}
 	if err != nil {
 		return err
 	}

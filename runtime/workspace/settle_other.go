@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 // Settle writes what came home to the disk, so that it outlives a loss of power.
 func (h *Home) Settle() error {
 	return filepath.WalkDir(h.Dir, func(name string, d fs.DirEntry, err error) error {
+		if name == h.Dir && errors.Is(err, fs.ErrNotExist) {
+			return nil // it held no work, and was removed
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
