@@ -232,7 +232,7 @@ func (b *box) dial(ctx context.Context) (conn *websocket.Conn, hangUp func(), er
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for rest.Sleep(pinging, pingEvery) == nil {
-			answer, cancel := context.WithTimeout(pinging, 2*pingEvery)
+			answer, cancel := context.WithTimeout(pinging, pingEvery)
 			err := conn.Ping(answer)
 			cancel()
 			if err != nil {

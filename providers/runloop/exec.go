@@ -374,6 +374,7 @@ func (j *job) streams() []*stream {
 func (j *job) await(ctx context.Context) error {
 	hold := j.api.Client
 	hold.Attempts = 1
+	hold.Timeout = (holdFor + 15) * time.Second
 	contact, told := rest.NewContact(lostAfter, j.unheard), time.Now()
 	for n := 0; ; {
 		begin := time.Now()

@@ -27,7 +27,7 @@ const (
 	lostAfter   = 5 * time.Minute  // how long a running command may be out of sight
 	startAnswer = 30 * time.Second // how long the answer to a start may take
 	stopWithin  = 15 * time.Second // for ending a command
-	idleAfter   = 2 * time.Minute  // a stream that stands still is asked for again; the script sends a line before that
+	idleAfter   = time.Minute      // a stream that stands still is asked for again; the script sends a line before that
 	lagWithin   = 3 * time.Second  // how long output may arrive after its command was ended
 	limitGrace  = 30 * time.Second // how much later than here a command is ended there
 	limitMost   = 5 * time.Hour    // Vercel's limit of a command
@@ -217,7 +217,7 @@ pump() {
 		case $want in *e*) send "$b.e" "$e" >&4; e=$n; esac
 		[ -n "$ended" ] && break
 		turn=$((turn+1)) quiet=$((quiet+1))
-		[ $((quiet%80)) -eq 0 ] && echo >&3
+		[ $((quiet%40)) -eq 0 ] && echo >&3
 		if [ "$limit" -gt 0 ] && [ $((turn%20)) -eq 0 ]; then
 			now=$(date +%s)
 			if [ $((now-${begin:=$now})) -ge "$limit" ]; then
