@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -149,9 +148,18 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Own, p.Context.Real, p.Context.GitRuns, p.Context.Composes = a.home, real, gitRuns, composes
 	root := p.Context.Workspace
 	p.Context.Foreign = foreign
+	cache, _ := a.env("GOMODCACHE")
+	if cache == "" {
+		at, _ := a.env("GOPATH")
+		if at == "" {
+			at = filepath.Join(p.Context.Home, "go")
+		}
+		cache = filepath.Join(at, "pkg", "mod")
+	}
+	p.Context.GoReaches = func(dir string) bool { return goReaches(dir, cache) }
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
-	p.Context.LinksOut = sync.OnceValue(func() bool { return linksOut(root) })
-	p.Context.Dashed = sync.OnceValue(func() bool { return dashed(root) })
+	p.Context.LinksOut = func() bool { return linksOut(root) }
+	p.Context.Dashed = func() bool { return dashed(root) }
 	if logs != "" {
 		p.Context.Logs = real(logs)
 	}

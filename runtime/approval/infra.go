@@ -871,6 +871,9 @@ func (c *command) forge(name string, args []word) {
 			c.find(T4, "may take the login to another host")
 		}
 	}
+	if c.gitRuns() {
+		c.find(T3, "the repository's configuration may run programs")
+	}
 	switch {
 	case !ok:
 		c.find(TX, "does not say what it does")

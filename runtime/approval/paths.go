@@ -175,6 +175,9 @@ func (c *command) written(w word) {
 		case c.Place.Host && strings.Contains(strings.TrimPrefix(name, path.Clean(c.Workspace)), "/-"):
 			c.find(T3, "makes a file whose name programs take for an option")
 		default:
+			if c.wrote != nil {
+				*c.wrote = true
+			}
 			c.find(T2, "changes the workspace")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
@@ -40,6 +41,13 @@ type Policy struct {
 func (p Policy) Approve(ctx context.Context, req Request) (Decision, error) {
 	c := p.Context
 	c.Place = req.Place
+	// The tree is looked through for each call anew: others change it too.
+	if c.LinksOut != nil {
+		c.LinksOut = sync.OnceValue(c.LinksOut)
+	}
+	if c.Dashed != nil {
+		c.Dashed = sync.OnceValue(c.Dashed)
+	}
 	var all []Finding
 	var commands [][]string
 	switch req.Plan.Effect {

@@ -1711,8 +1711,12 @@ func (c *command) format(name string, args []word) {
 			return
 		}
 		if o.has("-w", "--write") {
+			wrote := c.wrote != nil && *c.wrote
 			for _, w := range o.operands {
 				c.written(w)
+			}
+			if c.wrote != nil {
+				*c.wrote = wrote // what was there, in another form
 			}
 			c.find(T2, "formats files")
 			return
@@ -1737,6 +1741,9 @@ func (c *command) golang(args []word) {
 	}
 	switch verb {
 	case "version", "help", "doc":
+		if verb == "doc" && c.goReaches() {
+			c.find(T3, "may fetch what the project names")
+		}
 		c.find(T0, "looks")
 	case "env":
 		if slices.ContainsFunc(args, func(w word) bool {
@@ -1760,10 +1767,21 @@ func (c *command) golang(args []word) {
 			c.find(T3, "runs code that was not read")
 			return
 		}
+		if c.goReaches() {
+			c.find(T3, "may fetch what the project names, or start a compiler")
+		}
 		c.find(T0, "looks")
 	default:
 		c.find(T3, "runs project code")
 	}
+}
+
+// goReaches reports whether go may leave the directory it looks at.
+func (c *command) goReaches() bool {
+	if c.GoReaches == nil || c.Place.Disposable {
+		return false
+	}
+	return c.dirs == nil || c.wrote != nil && *c.wrote || len(c.filled) > 0 || slices.ContainsFunc(c.dirs, c.GoReaches)
 }
 
 // versions are the options by which programs say their version, and nothing in the

@@ -45,6 +45,10 @@ type Context struct {
 	// state lies, is the repository's and not from an init here; nil is never.
 	Foreign func(dir string) bool
 
+	// GoReaches reports whether go, to look at a directory, may fetch what the project
+	// names, or start a compiler; nil is never.
+	GoReaches func(dir string) bool
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string
@@ -91,7 +95,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -139,6 +143,7 @@ type command struct {
 	direct   bool            // a simple command as it stands, not one that a program starts
 	moves    bool            // a function may change the directory
 	compares bool            // values are compared, not shown
+	wrote    *bool           // a file was written, with what is not known
 	traced   *bool           // the shell shows the words of what it runs
 	filled   map[string]bool // directories into which trees were put
 	sets     map[string]bool // variables that functions may change; "" is all

@@ -1,0 +1,101 @@
+package cmd
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// goReaches reports whether go, to look at the packages of a directory, may fetch
+// modules that the project names, or start a compiler that reads what its files
+// include. Cache is the cache of modules.
+func goReaches(dir, cache string) bool {
+	root := filepath.Clean(dir)
+	for {
+		if _, err := os.Lstat(filepath.Join(root, "go.work")); err == nil {
+			return true
+		}
+		if _, err := os.Lstat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		if root == filepath.Dir(root) {
+			return false // go has nothing to look at
+		}
+		root = filepath.Dir(root)
+	}
+	if _, err := os.Stat(filepath.Join(root, "vendor", "modules.txt")); err != nil && !fetched(filepath.Join(root, "go.mod"), cache) {
+		return true
+	}
+	return includes(root)
+}
+
+// fetched reports whether the modules that a go.mod names are all in the cache.
+func fetched(file, cache string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) > 1<<20 {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "//")
+		if _, to, is := strings.Cut(line, "=>"); is {
+			line = to
+		}
+		words := strings.Fields(strings.NewReplacer("(", " ", ")", " ", `"`, "", "`", "").Replace(line))
+		for i, w := range words {
+			if i == 0 || len(w) < 2 || w[0] != 'v' || !unicode.IsDigit(rune(w[1])) {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(cache, "cache", "download", escaped(words[i-1]), "@v", escaped(w)+".mod")); err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// escaped is the path of a module as the cache spells it, for file systems that know
+// no case.
+func escaped(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('!')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return filepath.FromSlash(b.String())
+}
+
+// includes reports whether a file below root is one that names others to include: of
+// assembly, or of Go with C in it. A tree that is too large counts as one that has.
+func includes(root string) bool {
+	const most = 50_000
+	seen, found := 0, false
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > most || err != nil {
+			return fs.SkipAll
+		}
+		switch {
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case d.IsDir():
+		case strings.EqualFold(filepath.Ext(name), ".s"):
+			found = true
+		case filepath.Ext(name) == ".go":
+			if !d.Type().IsRegular() {
+				found = true // a link or a pipe is not opened
+				break
+			}
+			data, err := os.ReadFile(name)
+			found = err != nil || bytes.Contains(data, []byte(`"C"`)) || bytes.Contains(data, []byte("`C`"))
+		}
+		if found {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found || err != nil || seen > most
+}

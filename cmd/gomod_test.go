@@ -1,0 +1,50 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What go would fetch or include because a project says so is found.
+func TestGoReaches(t *testing.T) {
+	cache := t.TempDir()
+	write := func(t *testing.T, dir, name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, cache, "cache/download/example.com/!known/@v/v1.0.0.mod", "module example.com/Known\n")
+	const known = "module a\n\ngo 1.22\n\nrequire example.com/Known v1.0.0 // indirect\n"
+	for _, row := range []struct {
+		name  string
+		files map[string]string
+		want  bool
+	}{
+		{"no module", map[string]string{"a.go": `import "C"`}, false},
+		{"no requirements", map[string]string{"go.mod": "module a\n"}, false},
+		{"all of them known", map[string]string{"go.mod": known, "a.go": "package a"}, false},
+		{"one that is not", map[string]string{"go.mod": known + "require (\n\texample.com/other v1.0.0\n)\n"}, true},
+		{"another version", map[string]string{"go.mod": "require example.com/Known v1.0.1"}, true},
+		{"replaced by another", map[string]string{"go.mod": known + "replace example.com/Known => example.com/evil v1.0.0"}, true},
+		{"with what it needs beside it", map[string]string{"go.mod": "require example.com/other v1.0.0", "vendor/modules.txt": ""}, false},
+		{"a work space", map[string]string{"go.mod": known, "go.work": "go 1.22"}, true},
+		{"C", map[string]string{"go.mod": known, "sub/a.go": "package a\n\n// #include \"/home/dev/.netrc\"\nimport \"C\"\n"}, true},
+		{"assembly", map[string]string{"go.mod": known, "sub/a_amd64.s": "#include \"x\""}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range row.files {
+				write(t, dir, name, text)
+			}
+			if got := goReaches(dir, cache); got != row.want {
+				t.Errorf("goReaches is %v", got)
+			}
+		})
+	}
+}
