@@ -288,8 +288,8 @@ func (f *form) fits(c *command, args []word) bool {
 		switch {
 		case k == aCommand:
 			return a.static && a.text != "" && a.text[0] != '+' || !a.static
-		case k == "", !k.fits(c, a):
-			return false
+		case k == "", !k.fits(c, a), (a.glob || a.many) && !(f.any && n >= len(f.operands)-1):
+			return false // or it may be several, of which one is something else
 		}
 		n++
 	}
@@ -331,6 +331,8 @@ func (f *form) option(c *command, a word, next []word) (took int, ok bool) {
 		case !listed:
 			return 0, false
 		case v.kind == "":
+		case v.kind == anExec && len(known) > 2:
+			return 0, false
 		case rest != "" || !a.static:
 			return 0, v.kind.value(c, a.rest(rest))
 		default:
