@@ -171,7 +171,7 @@ other computers.`,
 				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tCOST\tSTATE\tPROJECT")
 				cfg, cfgErr := a.load(nil, config.Untrusted)
 				for _, l := range leases {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), time.Since(l.Created).Round(time.Second),
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), ageOf(l),
 						l.Ends(), spent(cfg, l), state(l), headless.Clean(l.Project))
 				}
 				w.Flush()
@@ -225,6 +225,15 @@ func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.L
 	}
 	wg.Wait()
 	return found, errors.Join(errs...)
+}
+
+// ageOf is how long ago a machine was made; "-" if that is not known, or not yet by the
+// clock here.
+func ageOf(l session.Lease) string {
+	if since := time.Since(l.Created).Round(time.Second); !l.Created.IsZero() && since >= 0 {
+		return since.String()
+	}
+	return "-"
 }
 
 func orName(l session.Lease) string {
@@ -308,7 +317,7 @@ func (a *app) rmCommand() *cobra.Command {
 					return &usageError{fmt.Sprintf("sandbox %s may hold work that was not saved; add --discard to end it all the same", id)}
 				}
 				if err := a.end(c.Context(), lease); err != nil {
-					return fmt.Errorf("end sandbox %s: %w", id, err)
+					return stillRuns(lease, err)
 				}
 				fmt.Fprintln(a.streams.Out, headless.Clean(id))
 			}
@@ -329,7 +338,19 @@ func find(leases []session.Lease, id string) (session.Lease, bool) {
 	return session.Lease{}, false
 }
 
-// end destroys the machine of a lease with the provider that opened it.
+// stillRuns says that a machine could not be ended.
+func stillRuns(l session.Lease, err error) error {
+	if ends := l.Ends(); errors.Is(err, sandbox.ErrUnavailable) && ends != "never" {
+		return fmt.Errorf("end sandbox %s: %w; it ends by itself %s", orName(l), err, ends)
+	}
+	return fmt.Errorf("end sandbox %s: %w", orName(l), err)
+}
+
+// endWithin bounds the wait for a vendor to end a machine.
+const endWithin = 2 * time.Minute
+
+// end destroys the machine of a lease with the provider that opened it. A vendor that
+// takes long is told of.
 func (a *app) end(ctx context.Context, lease session.Lease) error {
 	if err := a.knowProvider(ctx, lease.Provider); err != nil {
 		return err
@@ -342,13 +363,32 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := session.EndLease(ctx, p, lease, settings); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		began, t := time.Now(), time.NewTicker(5*time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				a.warnf("waiting for %s to end %s, %s so far, %s at most", p.Describe().Title, headless.Clean(orName(lease)), time.Since(began).Round(time.Second), endWithin)
+			}
+		}
+	})
+	err = session.EndLease(ctx, p, lease, settings)
+	cancel()
+	wait.Wait()
+	if err != nil {
 		return err
 	}
 	return a.leases().Remove(lease.Run)
 }
+
+// errNotTried is why a machine was not ended whose vendor could not be reached for
+// another one.
+var errNotTried error = &sandbox.Error{Code: sandbox.CodeUnavailable, Msg: "not tried, as its cloud did not answer before"}
 
 // pruneCommand ends what earlier runs left.
 func (a *app) pruneCommand(flags *given) *cobra.Command {
@@ -373,6 +413,7 @@ older than a week, or all with --warm.`,
 			}
 			var errs []error
 			ended, left := 0, 0
+			down := map[string]bool{} // providers that did not answer
 			for _, l := range leases {
 				switch {
 				case l.Kept, alive(l):
@@ -383,8 +424,13 @@ older than a week, or all with --warm.`,
 					continue
 				}
 				if !dry {
-					if err := a.end(c.Context(), l); err != nil {
-						errs = append(errs, fmt.Errorf("end sandbox %s: %w", orName(l), err))
+					err := errNotTried
+					if !down[l.Provider] {
+						err = a.end(c.Context(), l)
+						down[l.Provider] = errors.Is(err, sandbox.ErrUnavailable)
+					}
+					if err != nil {
+						errs = append(errs, stillRuns(l, err))
 						continue
 					}
 				}

@@ -124,3 +124,16 @@ func (l Lease) Ends() string {
 	}
 	return "never"
 }
+
+// clockSlack is how much later than was asked for a machine may end.
+const clockSlack = time.Hour
+
+// endsHere is when a machine that was just made ends, by the clock of this computer,
+// if the vendor's clock tells: not if that end were past already, or far behind the one
+// that was asked for (which is zero if there was none).
+func endsHere(now, asked, told time.Time) (end time.Time, known bool) {
+	if !told.After(now) || !asked.IsZero() && told.After(asked.Add(clockSlack)) {
+		return time.Time{}, false
+	}
+	return told, true
+}

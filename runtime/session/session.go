@@ -170,8 +170,10 @@ func (s *Session) open(ctx context.Context) error {
 	info := sb.Info()
 	if s.Fresh {
 		s.lease.ID, s.lease.Token, s.lease.Dir = info.ID, info.Token, info.Dir
-		if !info.Expires.IsZero() {
-			s.lease.Expires = info.Expires
+		if end, known := endsHere(time.Now(), s.lease.Expires, info.Expires); known {
+			s.lease.Expires = end
+		} else if !info.Expires.IsZero() {
+			opts.Note("the clocks of %s and of this computer differ: by that, the sandbox ends at %s", d.Title, info.Expires.UTC().Format(time.RFC3339))
 		}
 		if err := opts.Leases.Put(s.lease); err != nil {
 			return s.fail(ctx, step, fmt.Errorf("keep a record of the machine: %w", err))
@@ -181,8 +183,8 @@ func (s *Session) open(ctx context.Context) error {
 	if want := s.wantedDir(d); want != "" && want != info.Dir {
 		opts.Note("the working directory is %s, not %s", info.Dir, want)
 	}
-	if !s.Fresh && !info.Expires.IsZero() && time.Until(info.Expires) < time.Hour {
-		opts.Note("this sandbox ends in %s", time.Until(info.Expires).Round(time.Minute))
+	if left := time.Until(info.Expires); !s.Fresh && left > 0 && left < time.Hour {
+		opts.Note("this sandbox ends in %s", left.Round(time.Minute))
 	}
 	return nil
 }
