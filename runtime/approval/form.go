@@ -52,6 +52,7 @@ const (
 	aChart   kind = "chart"   // a directory, or a name
 	aPattern kind = "pattern" // what is searched for, if no option says it
 	aFilter  kind = "jq"      // a program of jq
+	aPackage kind = "pkg"     // a package, by its name alone
 	aKey     kind = "key"     // of git's settings
 	anAPI    kind = "api"     // what is asked of a forge
 	aRegion  kind = "region"  // of AWS: it is part of an address
@@ -454,7 +455,7 @@ func (k kind) fits(c *command, w word) bool {
 		}
 		return aName.fits(c, w)
 	case aName:
-		return w.static && !strings.Contains(w.text, "://") && !climbs(w.text) && strings.IndexAny(w.text, "@~/<") != 0
+		return w.static && !strings.Contains(w.text, "://") && !climbs(w.text) && strings.IndexAny(w.text, "@~/<+") != 0
 	case aChart:
 		return w.static && !strings.Contains(w.text, ":") && strings.IndexAny(w.text, "@~") != 0
 	}
@@ -465,6 +466,8 @@ func (k kind) fits(c *command, w word) bool {
 			c.find(T1s, "shows the environment, or reads more than the file")
 		}
 		return w.static
+	case aPackage:
+		return w.static && !strings.ContainsAny(w.text, "/:~") && !strings.HasSuffix(w.text, ".rb")
 	case aKey:
 		return w.static && harmlessKey.MatchString(w.text)
 	case anAPI:

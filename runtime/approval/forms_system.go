@@ -2,7 +2,8 @@ package approval
 
 // systemForms are programs that say how the machine is, and what is installed.
 const systemForms = `
-whoami,tty,lsmod,arch,groups,users: name*
+whoami,tty,lsmod,arch,users:
+groups: name*
 id: -ugnGrz --user --group --name --groups --real --zero name*
 uname: -asnrvmpio --all --kernel-name --kernel-release --machine --operating-system
 nproc: --all --ignore=num
@@ -27,7 +28,7 @@ sleep: num*
 clear: -x
 tput: name*
 getent: {passwd,group,services,protocols,networks,rpc,shells} name*
-lsof: -nPtlUaR -i?text -pucs=text look*
+lsof: -nPtlUaR -i?text -pucs=text name*
 ss: -tlnpuaxsieomH460r text*
 netstat: -tlnpuarsieW46
 locale: -a -m name
@@ -46,16 +47,16 @@ ifconfig: -a name
 route: -n
 sysctl: -n name*
 apt: --installed --upgradable -a
-apt list,show,search,policy: --installed --upgradable -a --all-versions --names-only -n name*
-apt-cache policy,show,search,depends,rdepends,madison: -n --names-only --installed name*
+apt list,show,search,policy: --installed --upgradable -a --all-versions --names-only -n pkg*
+apt-cache policy,show,search,depends,rdepends,madison: -n --names-only --installed pkg*
 dpkg: -lLsS --list --listfiles --status --search --print-architecture look*
-rpm: -qailcdR -f=look name*
-dnf,yum list,info,search,repolist,provides: -q --installed --available --all name*
-brew list,info,search,deps,outdated,leaves: -v --versions --formula --cask --installed --json name*
-port search,info,list,installed: name*
+rpm: -qailcdR -f=look pkg*
+dnf,yum list,info,search,repolist,provides: -q --installed --available --all pkg*
+brew list,info,search,deps,outdated,leaves: -v --versions --formula --cask --installed --json pkg*
+port search,info,list,installed: +some pkg*
 pacman: -Qielo look*
-apk info,list,search: -v --installed name*
-snap list,info: name*
+apk info,list,search: -v --installed pkg*
+snap list,info: pkg*
 make gmake ruby perl php node nodejs = -v | --version
 node,nodejs,deno: --version
 python python2 python3 = -V | --version

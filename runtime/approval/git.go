@@ -81,16 +81,6 @@ func (c *command) git(args []word) {
 				}
 			}
 		}
-		if shortened(rest, []string{"--output", "--ext-diff", "--textconv", "--no-index", "--contents", "--open-files-in-pager", "--exclude-from", "--exclude-per-directory", "--ignore-revs-file"}, "--text", "--no-index", "--contents", "--exclude-from", "--exclude-standard", "--exclude") ||
-			slices.ContainsFunc(rest, func(w word) bool { return w.static && strings.HasPrefix(w.text, "-O") }) {
-			c.find(T3, "may run a program, or read or write a file")
-		}
-		if verb == "grep" && split(rest, "-e", "-f", "-A", "-B", "-C", "-m").has("-O") {
-			c.find(T3, "may run a program")
-		}
-		if len(rest) > 1 && rest[0].text == "--help" {
-			c.find(T3, "starts another program")
-		}
 		if verb == "cat-file" && (o.has("--batch", "--batch-command") || abbreviated(o, "--batch-command")) && (c.in.unknown || c.in.text != nil && slices.ContainsFunc(strings.Fields(*c.in.text), ofRevision)) {
 			c.find(T1s, "may show credentials of a revision")
 		}
@@ -101,43 +91,12 @@ func (c *command) git(args []word) {
 				}
 			}
 		}
-		if verb == "grep" || verb == "blame" || verb == "annotate" {
-			valued := map[bool]string{true: "-f", false: "-S"}[verb == "grep"]
-			for _, w := range split(rest, "-e", "-A", "-B", "-C", "-m", "-L", valued).values(valued) {
-				c.read(w)
-			}
-		}
-		if has("--no-index", "--contents", "--exclude-from", "-X") {
-			for _, w := range rest {
-				if name, value, is := strings.Cut(w.text, "="); is && (name == "--contents" || name == "--exclude-from") {
-					w.text = value
-				}
-				if !strings.HasPrefix(w.text, "-") || !w.static {
-					c.read(w)
-				}
-			}
-		}
-		for _, w := range o.operands {
-			if !w.static && !w.input {
-				// It may be an option.
-				if o.hidden && !slices.ContainsFunc(rest, func(w word) bool { return w.text == "--" }) {
-					c.find(T3, "may do more than look")
-					return
-				}
-			}
-		}
 		switch {
-		case has("--ext-diff", "--textconv", "--output", "--open-files-in-pager", "-O"):
-			c.find(T3, "may run a program or write a file")
 		case c.gitRuns():
 			c.find(T3, "the repository's configuration may run programs")
 		default:
 			c.find(T0, "looks")
 		}
-	}
-	if verb == "help" && (o.has("-w", "-i", "-m") || shortened(rest, []string{"--web", "--info", "--man"}) || o.has("--web", "--info", "--man")) {
-		c.find(T3, "starts another program")
-		return
 	}
 	switch verb {
 	case "status", "log", "diff", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "describe", "shortlog", "rev-list", "cat-file", "name-rev", "merge-base", "show-ref", "for-each-ref", "grep", "whatchanged",
@@ -192,10 +151,6 @@ func (c *command) git(args []word) {
 		}
 		c.find(TX, "changes what programs git runs")
 	case "add":
-		if o.has("-e", "-i", "-p") || shortened(rest, []string{"--edit", "--interactive", "--patch"}) || o.has("--edit", "--interactive", "--patch") {
-			c.find(T3, "starts an editor, or waits for answers")
-			return
-		}
 		if c.gitRuns() {
 			c.find(T3, "the repository's configuration may run programs")
 			return
@@ -238,9 +193,6 @@ func (c *command) git(args []word) {
 			c.find(TX, "runs a program that an option names")
 		}
 		if verb == "archive" && !has("--remote") {
-			if all == nil || !o.only("--format", "--prefix", "-v", "--verbose", "-l", "--list", "-9") {
-				c.find(T3, "may read or write files elsewhere", machine)
-			}
 			if c.gitRuns() {
 				c.find(T3, "the repository's configuration may run programs")
 			}

@@ -379,9 +379,6 @@ func (c *command) kubectl(args []word) {
 			}
 		}
 	}
-	if flagged(args, "--profile", "--profile-output", "--kuberc", "--cache-dir", "--log-file", "--log-dir") {
-		c.find(T3, "reads settings from a file, or writes one", machine)
-	}
 	for _, w := range args {
 		if w.text == "--" {
 			break
@@ -513,17 +510,11 @@ func (c *command) helm(args []word) {
 	if flagged(args, "--enable-dns") {
 		c.find(T3n, "asks the network for what the chart names")
 	}
-	if flagged(args, "--post-renderer", "--post-renderer-args") {
-		c.find(T3, "runs a program on what it renders")
-	}
 	for _, w := range split(args, "--output-dir").values("--output-dir") {
 		c.written(w)
 	}
 	if strings.Contains(joined(args), "://") {
 		c.find(T3n, "reads the network")
-	}
-	if flagged(args, "--dependency-update", "--plugins", "--registry-config", "--repository-config", "--repository-cache") {
-		c.find(T3, "fetches or runs code")
 	}
 	if flagged(args, "--dry-run") && !flagged(args, "--dry-run=client", "--dry-run=none") {
 		c.secrets = true
@@ -747,12 +738,6 @@ func (c *command) docker(name string, args []word) {
 	if name == "docker-compose" && verb != "" {
 		verb, sub = "compose", verb
 	}
-	if name == "podman" && flagged(leadingTo(args, "--"), "--url", "--remote", "--conmon", "--runtime", "--hooks-dir", "--module", "--network-cmd-path", "--storage-opt") && slices.Contains([]string{"ps", "images", "logs", "inspect", "version", "info", "top", "port", "history", "stats", "diff", "events"}, verb) {
-		c.find(T3, "may run a program, or choose another machine")
-	}
-	if flagged(args, "--config", "--connection", "--identity", "--runtime", "--conmon", "--hooks-dir", "--module") && !slices.Contains([]string{"build", "run"}, verb) {
-		c.find(T3, "loads settings that may run programs, or choose another machine")
-	}
 	if !slices.Contains([]string{"ps", "images", "logs", "inspect"}, verb) && (flagged(args, "--push") || strings.Contains(joined(args), "type=registry") || strings.Contains(joined(args), "push=true")) {
 		c.sends = true
 		c.find(T4, "publishes")
@@ -803,14 +788,6 @@ func (c *command) docker(name string, args []word) {
 	default:
 		c.find(T3, "runs containers", machine)
 	}
-}
-
-// leadingTo are the arguments before one.
-func leadingTo(args []word, end string) []word {
-	if i := slices.IndexFunc(args, func(w word) bool { return w.text == end }); i >= 0 {
-		return args[:i]
-	}
-	return args
 }
 
 // imageOf are the tools that images are called after.

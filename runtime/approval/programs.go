@@ -369,23 +369,6 @@ func (c *command) does(name string, args []word) {
 			c.find(T3, "may run a program")
 			c.run(after(args, nil))
 			return
-		case name == "lsof" && (split(args, "-D").has("-D", "-k", "-m") || slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "+m") })):
-			c.find(T3, "may read or write a file")
-			return
-		case (name == "lspci" || name == "lsusb") && !split(args, "-s", "-d").only("-v", "-n", "-k", "-x", "-t", "-b", "-P", "-m", "-s", "-d", "-V", "--version", "--help", "--verbose", "--tree"):
-			c.find(T3, "may ask the network, or read or write a file")
-			return
-		case name == "who" || name == "users":
-			c.readAll(split(args))
-			return
-		case name == "pgrep":
-			o := split(args, "-F", "-d", "-u", "-U", "-g", "-G", "-P", "-s", "-t", "-r", "--pidfile")
-			for _, w := range o.values("-F", "--pidfile") {
-				c.read(w)
-			}
-		case name == "getent" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "-") }):
-			c.find(T3, "may load a library of the workspace")
-			return
 		case name == "getent" && len(args) > 0 && (!args[0].static || !slices.Contains([]string{"passwd", "group", "services", "protocols", "networks", "rpc", "shells"}, args[0].text)):
 			if args[0].text == "shadow" || args[0].text == "gshadow" || !args[0].static {
 				c.secrets = true
@@ -396,14 +379,6 @@ func (c *command) does(name string, args []word) {
 		}
 		if name == "hash" && len(args) > 0 && !split(args).only("-r", "-l", "-t") {
 			c.find(TX, "decides which program a name is")
-			return
-		}
-		if name == "ss" && (shortened(args, []string{"--kill", "--diag", "--filter"}) || split(args, "-f", "-A").has("-K", "-D", "-F", "--diag", "--kill")) {
-			c.find(T3, "does more than look", machine)
-			return
-		}
-		if name == "history" && len(args) > 0 || name == "fc" || name == "bind" {
-			c.find(T3, "changes the shell")
 			return
 		}
 		c.find(T0, "looks")
@@ -1038,9 +1013,6 @@ func (c *command) xargs(args []word) {
 	for _, w := range o.values("-a", "--arg-file") {
 		c.read(w)
 	}
-	if !o.only(append(valued, "-0", "-r", "-t", "-p", "-x", "-o", "-i", "-l", "-e", "-h", "--null", "--replace", "--max-lines", "--interactive", "--no-run-if-empty", "--verbose", "--show-limits", "--exit", "--open-tty", "--eof", "--help", "--version")...) {
-		c.find(T3, "has an option that may do more than look")
-	}
 	for _, w := range o.values("--process-slot-var") {
 		c.variableOf(w) // the program is looked for with it set
 	}
@@ -1373,15 +1345,6 @@ func (c *command) system(name string, args []word) {
 	}
 	switch name {
 	case "systemctl":
-		for _, w := range args {
-			if w.static && strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"--no-pager", "-l", "--full", "--all", "-a", "--user", "--system", "--failed", "--plain", "--no-legend", "-q", "--quiet"}, w.text) &&
-				!strings.HasPrefix(w.text, "--type=") && !strings.HasPrefix(w.text, "--state=") && !strings.HasPrefix(w.text, "--property=") && !strings.HasPrefix(w.text, "--lines=") && !strings.HasPrefix(w.text, "--output=") {
-				c.find(T3, "may act, or on another machine", machine)
-			}
-			if w.static && slices.Contains([]string{"poweroff", "reboot", "halt", "kexec"}, w.text) && w.text != first {
-				c.find(T3, "may act", machine)
-			}
-		}
 		if first == "show" && strings.Contains(joined(args), "Environment") {
 			c.secrets = true
 			c.find(T1s, "shows the environment of a service")
@@ -1506,10 +1469,6 @@ func (c *command) archive(name string, args []word) {
 		return
 	case "zip":
 		o := split(args, "-x", "-i", "-n", "-P")
-		if o.hidden || !o.only("-r", "-q", "-9", "-1", "-0", "-6", "-j", "-y", "-X", "-v", "-u", "-x", "-i", "-n", "-D", "-P", "-e") {
-			c.find(T3, "may run a program")
-			return
-		}
 		if !o.has("-y") {
 			c.followed()
 		}
@@ -1525,9 +1484,6 @@ func (c *command) archive(name string, args []word) {
 		o := split(args, "-f", "-t", "-o", "-S", "-T", "-D")
 		if name != "iconv" {
 			o = split(args, "-S", "-T", "-o", "-D")
-		}
-		if !o.only("-f", "-t", "-o", "-c", "-d", "-k", "-v", "-q", "-l", "-n", "-z", "-T", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9", "-s", "--from-code", "--to-code", "--output", "--stdout", "--decompress", "--keep", "--list", "--test", "--force", "--threads", "--best", "--fast", "--verbose", "--quiet", "--help", "--version") {
-			c.find(T3, "has an option that may do more", machine)
 		}
 		for _, w := range o.values("-o", "--output") {
 			c.written(w)
@@ -1546,10 +1502,6 @@ func (c *command) archive(name string, args []word) {
 		return
 	case "split", "csplit", "dos2unix", "unix2dos":
 		o := split(args, "-l", "-b", "-n", "-a", "-C", "-t")
-		if o.hidden || !o.only("-l", "-b", "-n", "-a", "-C", "-t", "-k", "-d", "-x", "-e", "-u", "-z", "-s", "-q", "--numeric-suffixes", "--verbose", "--lines", "--bytes") {
-			c.find(T3, "may run a program")
-			return
-		}
 		for i, w := range o.operands {
 			if i == 0 {
 				c.read(w) // what it holds gets other names
@@ -1682,9 +1634,6 @@ func (c *command) rsync(args []word) {
 		c.find(T4, "talks to another machine")
 		return
 	}
-	if !o.only("-a", "-v", "-r", "-n", "-h", "-z", "-P", "-u", "-c", "-l", "-p", "-t", "-g", "-o", "-D", "-H", "-A", "-X", "-x", "-q", "-i", "--archive", "--verbose", "--recursive", "--dry-run", "--exclude", "--include", "--delete", "--delete-after", "--delete-before", "--delete-excluded", "--remove-source-files", "--progress", "--stats", "--checksum", "--ignore-existing", "--update") {
-		c.find(T3, "has an option that may do more", machine)
-	}
 	if len(o.operands) > 0 {
 		to := o.operands[len(o.operands)-1]
 		for _, w := range o.operands[:len(o.operands)-1] {
@@ -1706,10 +1655,6 @@ func (c *command) format(name string, args []word) {
 	o := split(args, "-r", "-i", "-ln", "-local", "-srcdir")
 	switch {
 	case name == "gofmt" || name == "shfmt" || name == "goimports":
-		if o.hidden || !o.only("-w", "-l", "-d", "-s", "-e", "-r", "-i", "-bn", "-b", "-n", "-c", "--write", "--list", "--diff", "-local", "-o", "-a") || slices.ContainsFunc(args, func(w word) bool { return strings.Contains(w.text, "profile") }) {
-			c.find(T3, "may do more than look")
-			return
-		}
 		if o.has("-w", "--write") {
 			wrote := c.wrote != nil && *c.wrote
 			for _, w := range o.operands {
@@ -1735,10 +1680,6 @@ func (c *command) golang(args []word) {
 	if len(args) > 0 && args[0].static {
 		verb = args[0].text
 	}
-	if verb == "doc" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(strings.TrimLeft(w.text, "-"), "http") }) {
-		c.find(T3, "serves pages, and opens a browser")
-		return
-	}
 	switch verb {
 	case "version", "help", "doc":
 		if verb == "doc" && c.goReaches() {
@@ -1746,12 +1687,6 @@ func (c *command) golang(args []word) {
 		}
 		c.find(T0, "looks")
 	case "env":
-		if slices.ContainsFunc(args, func(w word) bool {
-			return !w.static || strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"-json", "-changed"}, w.text)
-		}) {
-			c.find(T3, "changes the settings of go", machine)
-			return
-		}
 		c.find(T0, "looks")
 	case "fmt":
 		for _, w := range args[1:] {
@@ -1761,12 +1696,6 @@ func (c *command) golang(args []word) {
 		}
 		c.find(T2, "formats files")
 	case "vet":
-		if split(args).hidden || slices.ContainsFunc(args, func(w word) bool {
-			return strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"-v", "-n", "-json"}, w.text) && !strings.HasPrefix(w.text, "-tags=")
-		}) {
-			c.find(T3, "runs code that was not read")
-			return
-		}
 		if c.goReaches() {
 			c.find(T3, "may fetch what the project names, or start a compiler")
 		}
@@ -1872,21 +1801,6 @@ func (c *command) packages(name string, args []word) {
 	flag := ""
 	if len(args) > 0 && args[0].static {
 		flag = args[0].text
-	}
-	// Options name settings with programs in them; a path names a package with code.
-	for i, w := range args {
-		option := strings.HasPrefix(w.text, "-")
-		if name == "emerge" && !option || name == "port" && len(args) < 2 || name == "brew" && strings.HasSuffix(w.text, ".rb") {
-			c.find(T3, "installs, or runs a description of a package", machine)
-			return
-		}
-		if w.static && option && !slices.Contains([]string{"--installed", "--upgradable", "--upgradeable", "-a", "--all-versions", "--manual-installed", "-v", "--names-only", "-n", "--full", "-f", "--available", "--enabled", "--all", "-q", "-qq", "--quiet", "--formula", "--cask", "--casks", "--versions", "--json", "--depth=0", "-r"}, w.text) &&
-			!(i == 0 && slices.Contains([]string{"-l", "-L", "-s", "-S", "-W", "--list", "--status", "--listfiles", "--search", "--show", "--print-architecture", "-qa", "-qi", "-ql", "-qf", "-qc", "-qd", "-qR", "-q", "-Q", "-Qi", "-Ql", "-Qo", "-Qs", "-Qe", "-Qu", "-Ss", "-Si"}, w.text)) && !(name == "dpkg-query" && (w.text == "-f" || strings.HasPrefix(w.text, "-f="))) ||
-			w.static && !option && (strings.Contains(w.text, "://") || strings.Contains(w.text, "/") && !slices.Contains([]string{"-S", "-L", "-qf", "-Qo", "--search"}, flag)) ||
-			first == "history" && w.static && slices.Contains([]string{"undo", "redo", "rollback", "store", "replay", "userinstalled"}, w.text) {
-			c.find(T3, "may run what an option or a file says", machine)
-			return
-		}
 	}
 	switch {
 	case slices.Contains(looks, first) && !split(args).hidden:
