@@ -27,7 +27,7 @@ hash: -rlt name*
 alias unalias times ulimit caller dirs logname = 
 ulimit = -a | -n
 
-env: +first -i0v -u=text -C=look --ignore-environment --null --unset=text --chdir=look cmd
+env: +first -0v -C=look --null --chdir=look cmd
 printenv: -0 --null name*
 nice: +first -# -n=num --adjustment=num cmd
 nohup,builtin,exec,time: +first cmd

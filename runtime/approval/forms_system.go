@@ -33,7 +33,7 @@ ss: -tlnpuaxsieomH460r text*
 netstat: -tlnpuarsieW46
 locale: -a -m name
 whereis: -bms name*
-journalctl: -xefrkHaqlT -n?num -b?text -uSUptg=text -o={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --since=text --until=text --unit=text --lines?num --output={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --no-pager --boot?text --follow --reverse --utc --user --system
+journalctl: -xefrkHaqlT -b?text -nuSUptg=text -o={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --since=text --until=text --unit=text --lines=num --output={short,short-iso,short-precise,cat,json,json-pretty,verbose,with-unit} --no-pager --boot?text --follow --reverse --utc --user --system
  --grep=text --priority=text --no-hostname --list-boots --disk-usage --dmesg
 dmesg: -THkruxLe --human --ctime --level=name --facility=name --kernel --userspace
 @systemctl: --no-pager -laq --full --all --user --system --failed --plain --no-legend --quiet -no=text -t=text --type=text --state=text -p=text --property=text --lines=num --output=text

@@ -932,8 +932,9 @@ func (c *command) names(s *syntax.Stmt) bool {
 		return !flagged(args, "-printf", "-exec", "-execdir", "-L")
 	case "fd", "fdfind", "ls":
 		return !flagged(args, "--format", "-l", "-L", "--follow")
-	case "git":
-		return flagged(args, "ls-files", "--name-only")
+	case "git": // names that are there, or in the index; not those of a revision
+		o := split(args)
+		return texts(o.operands) != nil && len(o.operands) > 0 && (o.operands[0].text == "ls-files" || o.operands[0].text == "diff" && len(o.operands) == 1 && o.only("--name-only"))
 	case "grep", "rg":
 		return flagged(args, "--files", "--files-with-matches") || slices.ContainsFunc(args, func(w word) bool {
 			return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "lL")
