@@ -75,7 +75,7 @@ func (s *set) show(ctx context.Context, name string, offset, limit int) (Result,
 	case limit == 0:
 		notes = append(notes, fmt.Sprintf("no lines shown; the file has %d", w.lines))
 	case w.shown == 0:
-		return Result{}, sandbox.Errorf(sandbox.CodeOutOfRange, "offset %d is past the end; the file has %d lines", offset, w.lines)
+		return Result{}, sandbox.Errorf(sandbox.CodeOutOfRange, "offset %d is past the end; the file has %s", offset, counted(w.lines, "line"))
 	case offset+w.shown < w.lines:
 		more := fmt.Sprint(w.lines)
 		if w.stopped {

@@ -36,8 +36,16 @@ func (s *set) writeFile() Tool {
 				if err := s.sb.WriteFile(ctx, name, strings.NewReader(*args.Content), 0o644); err != nil {
 					return Result{}, err
 				}
-				return Result{Text: fmt.Sprintf("wrote %s (%d bytes)\n", quoted(name), len(*args.Content))}, nil
+				return Result{Text: fmt.Sprintf("wrote %s (%s)\n", quoted(name), counted(len(*args.Content), "byte"))}, nil
 			}}, err
 		},
 	}
+}
+
+// counted words a number of things.
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
 }

@@ -314,7 +314,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%d of %d files did not come, the first is %q: %s", len(e.Left), e.Total, e.Left[0].Name, e.Left[0].Why)
+	return fmt.Sprintf("%d of %s did not come, the first is %q: %s", len(e.Left), Count(e.Total, "file"), e.Left[0].Name, e.Left[0].Why)
 }
 
 // Bring brings home what differs from what is here. With whole it reads the
