@@ -57,10 +57,13 @@ port search,info,list,installed: +some pkg*
 pacman: -Qielo look*
 apk info,list,search: -v --installed pkg*
 snap list,info: pkg*
-make gmake ruby perl php node nodejs = -v | --version
-node,nodejs,deno: --version
-python python2 python3 = -V | --version
-pypy pypy3 deno Rscript julia java cmake vim nvim emacs nano less man just nix bc dc m4 uv pip pip3 gem = --version
+make gmake ruby perl php node nodejs bc julia = -v | --version
+python python2 python3 deno less pip pip3 uv dc = -V | --version
+lua luajit expect = -v
+pypy pypy3 Rscript cmake vim nvim emacs nano man pipx gem just nix m4 ghci pwsh elixir = --version
+java = -version | --version
+tmux = -V
+direnv = version | --version
 go version:
 go help: name
 go env: +some {GOPATH,GOROOT,GOOS,GOARCH,GOVERSION,GOMODCACHE,GOCACHE,GOBIN,GOFLAGS,GOMOD,GOWORK,GO111MODULE,GOTOOLCHAIN,CGO_ENABLED}*

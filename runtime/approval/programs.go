@@ -1713,18 +1713,9 @@ func (c *command) goReaches() bool {
 	return c.dirs == nil || c.wrote != nil && *c.wrote || len(c.filled) > 0 || slices.ContainsFunc(c.dirs, c.GoReaches)
 }
 
-// versions are the options by which programs say their version, and nothing in the
-// project is loaded. Others read a script from their input with the same letter.
-var versions = map[string]string{
-	"python": "-V --version", "python2": "-V --version", "python3": "-V --version", "pypy": "--version", "pypy3": "--version", "node": "-v --version", "nodejs": "-v --version", "deno": "-V --version", "ruby": "-v --version", "perl": "-v --version",
-	"php": "-v --version", "lua": "-v", "luajit": "-v", "Rscript": "--version", "julia": "-v --version", "java": "--version -version", "pwsh": "--version", "elixir": "--version", "make": "-v --version", "gmake": "-v --version", "cmake": "--version",
-	"vim": "--version", "nvim": "--version", "emacs": "--version", "nano": "--version", "less": "-V --version", "man": "--version", "tmux": "-V", "pip": "--version -V", "pip3": "--version -V", "pipx": "--version", "uv": "--version -V", "gem": "--version", "just": "--version",
-	"direnv": "version --version", "nix": "--version", "bc": "-v --version", "dc": "-V --version", "m4": "--version", "expect": "-v", "ghci": "--version",
-}
-
 // code judges programs that run what they are given.
 func (c *command) code(name string, args []word) {
-	if len(args) == 1 && args[0].static && slices.Contains(strings.Fields(versions[name]), args[0].text) {
+	if f := forms()[name]; f != nil && f.fits(c, args) { // it says its version, and loads nothing of the project
 		c.find(T0, "looks")
 		return
 	}
