@@ -34,7 +34,8 @@ type patience struct {
 
 // try does something until it succeeds, fails for another reason than that the vendor
 // is unavailable, or took too long: it has mostPatience, or leastPatience if ctx was
-// cancelled before, and no more than ctx has. If ctx ends later, a wait that was told of is over at once. The
+// cancelled before, and no more than ctx has. If ctx ends later, a wait that was told
+// of is over at once. The
 // context that do gets is not ctx, and ends with the wait. When do tells heard that
 // something arrives, the time begins anew. The error is the last that tells why.
 func (p patience) try(ctx context.Context, do func(ctx context.Context, heard heard) error) error {
