@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// each calls f with every program and verb of the table.
-func each(all map[string]*form, at string, f func(line string, x *form)) {
+// walk calls f with every program and verb of the table.
+func walk(all map[string]*form, at string, f func(line string, x *form)) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		x := all[name]
 		line := strings.TrimSpace(at + " " + strings.TrimSuffix(name, "*"))
@@ -19,7 +19,7 @@ func each(all map[string]*form, at string, f func(line string, x *form)) {
 			line += "things"
 		}
 		f(line, x)
-		each(x.verbs, line, f)
+		walk(x.verbs, line, f)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestWhatTheTableDoesNotList(t *testing.T) {
 	at := Context{Place: Place{Host: true}, Dir: "/home/dev/shop", Workspace: "/home/dev/shop", Home: "/home/dev"}
 	r := rand.New(rand.NewPCG(1, 2))
 	programs, tried := 0, 0
-	each(forms(), "", func(line string, f *form) {
+	walk(forms(), "", func(line string, f *form) {
 		if f.plain || strings.ContainsAny(line, ":[") {
 			return
 		}
@@ -125,7 +125,7 @@ func TestTheTableIsSound(t *testing.T) {
 			t.Errorf("%s: %q is no kind", line, k)
 		}
 	}
-	each(forms(), "", func(line string, f *form) {
+	walk(forms(), "", func(line string, f *form) {
 		for name, v := range f.options {
 			check(line+" "+name, v.kind)
 			if strings.HasPrefix(name, "+") || len(name) > 2 && name[1] != '-' && !f.words {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// options of the shell that change nothing but when it stops, what it shows, and what
+// shellOptions change nothing but when the shell stops, what it shows, and what
 // a pattern stands for.
 var shellOptions = strings.Fields("errexit nounset xtrace verbose pipefail noglob errtrace functrace noclobber nullglob globstar failglob inherit_errexit nocasematch")
 
-// options judges the arguments of set and shopt.
+// modes judges the arguments of set and shopt.
 func (c *command) modes(set bool, args []word) {
 	named := !set
 	for _, w := range args {
