@@ -1,0 +1,312 @@
+package approval
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// set notes the variable that a number is given to.
+func (c *command) set(x syntax.ArithmExpr) {
+	if b, is := x.(*syntax.BinaryArithm); is && b.Op == syntax.Assgn {
+		if w, is := b.X.(*syntax.Word); is && w.Lit() != "" {
+			c.mine[w.Lit()] = true
+		}
+	}
+}
+
+// assign judges assignments; those that stay are remembered.
+func (c *command) assign(list []*syntax.Assign, stays bool) {
+	for _, a := range list {
+		if a.Name != nil {
+			c.patterns[a.Name.Value] = false
+		}
+		if a.Name == nil {
+			if a.Value != nil {
+				c.words(a.Value)
+			}
+			continue
+		}
+		name := a.Name.Value
+		value := word{}
+		if a.Value != nil {
+			value = c.one(a.Value)
+		} else if a.Array == nil && !a.Naked {
+			value = literal("")
+		}
+		if a.Array != nil {
+			c.nested(a.Array)
+		}
+		if a.Index != nil {
+			c.workedOut(a.Index)
+			c.nested(a.Index)
+		}
+		if a.Naked && a.Value == nil {
+			continue
+		}
+		c.part = show(a)
+		c.variable(name)
+		c.take(name, a)
+		if stays && a.Index == nil && !a.Append && !c.aside {
+			c.mine[name] = true
+		}
+		switch {
+		case stays && slices.Contains(special, name):
+			delete(c.vars, name)
+		case !stays:
+			c.exported(name, value)
+		case a.Value != nil && value.static && !value.glob && !a.Append && a.Index == nil:
+			c.vars[name] = value.text
+		case a.Value == nil && a.Array == nil && !a.Append:
+			c.vars[name] = ""
+		default:
+			delete(c.vars, name)
+			if name == "HOME" {
+				c.Home = ""
+			}
+		}
+		if stays && name == "HOME" {
+			c.Home = c.vars[name]
+		}
+	}
+}
+
+// loads lists the variables that choose which programs run or what they load.
+// A name that ends in _ stands for all that begin so.
+var loads = []string{"PATH", "LD_", "DYLD_", "BASH_", "ENV", "IFS", "PS0", "PS1", "PS2", "PROMPT_", "HISTFILE", "HISTCONTROL", "HISTIGNORE", "HISTTIMEFORMAT", "FCEDIT", "INPUTRC", "TMOUT", "POSIXLY_CORRECT", "EXECIGNORE", "FIGNORE", "FUNCNEST", "GLOBSORT", "COMP_", "READLINE_", "FPATH", "ZDOTDIR", "MAIL", "MAILPATH", "GCONV_PATH", "GOENV", "GOROOT", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "RPM_CONFIGDIR", "APT_CONFIG", "PS4", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER",
+	"GIT_", "PYTHON", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "KUBECTL_", "TF_CLI_", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
+	"HELM_", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_", "SSH_ASKPASS", "SUDO_ASKPASS", "NPM_CONFIG_", "PIP_"}
+
+// variable judges that a variable is changed.
+func (c *command) variable(name string) {
+	upper := strings.ToUpper(name)
+	for _, l := range loads {
+		switch {
+		case upper == l, strings.HasSuffix(l, "_") && strings.HasPrefix(upper, l), l == "PYTHON" && strings.HasPrefix(upper, l):
+			if l == "KUBECONFIG" || l == "DOCKER_HOST" || l == "DOCKER_CONTEXT" {
+				c.find(T4, "chooses another cluster or machine by "+name)
+			} else {
+				c.find(TX, name+" decides what programs run or load")
+			}
+			return
+		}
+	}
+	if c.Exported != nil && name != "_" && c.Exported(name) {
+		c.exported(name, word{}) // it stays so when it is set
+	}
+}
+
+// plainVariables tell programs how to look, and nothing to load, run or write.
+var plainVariables = []string{"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "DEBIAN_FRONTEND", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_OUTPUT",
+	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION"}
+
+// elsewhere are variables that direct a client to another machine.
+var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_HOST CONTAINER_HOST CONTAINER_CONNECTION VAULT_ADDR CONSUL_HTTP_ADDR NOMAD_ADDR ARGOCD_SERVER GH_HOST GITLAB_HOST GITLAB_URI BUILDKIT_HOST DOCKER_HOST ETCDCTL_ENDPOINTS OS_AUTH_URL")
+
+// exported judges a variable that programs are given: some of them name code to
+// run, and no list of those is whole.
+func (c *command) exported(name string, value word) {
+	switch {
+	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && strings.Contains(value.text, "/"):
+		c.find(T3, name+" names a file that programs load")
+	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
+	case slices.Contains(elsewhere, name):
+		c.find(T4, "chooses another machine by "+name)
+	case strings.HasSuffix(name, "PAGER") && value.static && (value.text == "" || value.text == "cat"):
+	default:
+		c.find(T3, name+" may decide what programs run, load or write")
+	}
+}
+
+// special are variables that the shell sets by itself.
+var special = []string{"_", "RANDOM", "SRANDOM", "LINENO", "SECONDS", "UID", "EUID", "PPID", "BASHPID", "REPLY", "MAPFILE", "OPTARG", "OPTIND", "OLDPWD", "DIRSTACK", "GROUPS", "FUNCNAME", "PIPESTATUS", "COPROC", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "BASH_REMATCH"}
+
+// take remembers whether a variable may hold more than a number or a plain name:
+// where bash takes it for a number, it runs what it finds in it.
+func (c *command) take(name string, a *syntax.Assign) {
+	if c.taken == nil {
+		return
+	}
+	from := a.Append && c.taken[name] || slices.Contains(special, name)
+	if a.Value != nil {
+		from = from || c.suspect(a.Value)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			from = from || e.Value != nil && c.suspect(e.Value)
+		}
+	}
+	c.taken[name] = from || a.Index != nil && c.taken[name]
+}
+
+// suspect reports whether a word may hold text that is run where bash takes it for
+// a number: text from elsewhere, or any of what a command in a subscript is made of.
+func (c *command) suspect(w *syntax.Word) bool {
+	from := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			from = from || !number(x)
+			return false
+		case *syntax.ProcSubst, *syntax.ExtGlob:
+			from = true
+		case *syntax.ArithmExp:
+			return false // a number
+		case *syntax.ParamExp:
+			if x.Length {
+				return false
+			}
+			from = from || x.Param == nil || c.taken[x.Param.Value] || x.Excl || strings.Trim(x.Param.Value, "0123456789@*") == "" && x.Param.Value != "0"
+			if x.Index != nil {
+				return x.Repl != nil || x.Exp != nil
+			}
+		case *syntax.SglQuoted:
+			from = from || strings.ContainsAny(x.Value, "[$`") || x.Dollar && strings.Contains(x.Value, `\\`)
+		case *syntax.Lit:
+			from = from || strings.ContainsAny(x.Value, "[$`")
+		}
+		return !from
+	})
+	return from
+}
+
+// tests judges the words of test, which takes some of them for names of variables.
+func (c *command) tests(args []*syntax.Word) {
+	if len(args) > 0 && args[len(args)-1].Lit() == "]" {
+		args = args[:len(args)-1]
+	}
+	foreign := len(args) == 2 && c.suspect(args[0]) && c.suspect(args[1])
+	for i, w := range args {
+		if lit := args[max(i-1, 0)].Lit(); i > 0 && (lit == "-v" || lit == "-R") {
+			foreign = foreign || c.suspect(w)
+		}
+		for _, p := range w.Parts {
+			switch p.(type) {
+			case *syntax.ParamExp, *syntax.CmdSubst:
+				foreign = foreign || c.suspect(&syntax.Word{Parts: []syntax.WordPart{p}}) // it may become several words
+			}
+		}
+	}
+	if foreign {
+		c.find(TX, "takes text that is not known for the name of a variable, which may run it")
+	}
+}
+
+// number reports whether what a command prints is a number whatever it is given.
+func number(x *syntax.CmdSubst) bool {
+	if len(x.Stmts) != 1 {
+		return false
+	}
+	s := x.Stmts[0]
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		if b.Op != syntax.Pipe {
+			return false
+		}
+		s = b.Y
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	for _, a := range call.Args[1:] {
+		if lit := a.Lit(); lit == "" || lit[0] != '-' && lit[0] != '+' {
+			return false
+		}
+	}
+	return slices.Contains([]string{"wc", "date", "nproc"}, call.Args[0].Lit())
+}
+
+// workedOut judges text that the shell takes for a number.
+func (c *command) workedOut(n syntax.Node) {
+	foreign := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			foreign = foreign || !number(x)
+			return false
+		case *syntax.ParamExp:
+			if x.Length {
+				return false
+			}
+			foreign = foreign || x.Param != nil && (c.taken[x.Param.Value] || slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"}, x.Param.Value))
+		case *syntax.Word:
+			foreign = foreign || c.taken[x.Lit()]
+			if name := x.Lit(); name != "" {
+				c.complained(&syntax.ParamExp{Param: &syntax.Lit{Value: name}}) // the name alone is its value
+			}
+		}
+		return true
+	})
+	c.complained(n)
+	if foreign {
+		c.find(TX, "takes text that is not known for a number, which may run it")
+	}
+}
+
+// complained judges the values in a node that the shell keeps, or shows when they are
+// not what it expects.
+func (c *command) complained(n syntax.Node) {
+	compares := c.compares
+	c.compares = false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		x, is := n.(*syntax.ParamExp)
+		if is {
+			c.shown(x)
+		}
+		return true
+	})
+	c.compares = compares
+}
+
+// shown judges the value of a variable that a command is given: what the line did not
+// set is the user's, and may be a login.
+func (c *command) shown(x *syntax.ParamExp) {
+	if c.compares && (c.traced == nil || !*c.traced) || x.Param == nil || x.Length || x.IsSet || x.Names != 0 || x.Exp != nil && (x.Exp.Op == syntax.AlternateUnset || x.Exp.Op == syntax.AlternateUnsetOrNull) {
+		return
+	}
+	name := x.Param.Value
+	if x.Excl {
+		if x.Index != nil {
+			return // the subscripts
+		}
+		known := false
+		if name, known = c.vars[name]; !known {
+			c.find(T1s, "shows a variable whose name is not known")
+			return
+		}
+	}
+	if !c.mine[name] && !slices.Contains(shownVariables, name) && !strings.HasPrefix(name, "LC_") && strings.Trim(name, "0123456789@*#?$!-") != "" {
+		c.find(T1s, "shows the value of "+name)
+	}
+}
+
+// shownVariables may be shown: they are known to hold no login.
+var shownVariables = strings.Fields(`HOME PATH PWD OLDPWD USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLUMNS LINES EDITOR HOSTNAME HOSTTYPE OSTYPE MACHTYPE TMPDIR SSH_AUTH_SOCK XDG_RUNTIME_DIR VIRTUAL_ENV CI NO_COLOR SHLVL IFS
+	AWS_REGION AWS_DEFAULT_REGION AWS_PROFILE AWS_DEFAULT_PROFILE KUBECONFIG TF_WORKSPACE GOPATH GOROOT GOBIN GOOS GOARCH JAVA_HOME
+	RANDOM SRANDOM SECONDS EPOCHSECONDS EPOCHREALTIME LINENO UID EUID PPID BASHPID BASH_VERSION BASH_REMATCH PIPESTATUS FUNCNAME GROUPS DIRSTACK`)
+
+// value is what a variable is known to hold.
+func (c *command) value(x *syntax.ParamExp) (string, bool) {
+	if x.Param == nil || x.Excl || x.Length || x.Width || x.IsSet || x.Index != nil || x.Slice != nil || x.Repl != nil || x.Names != 0 || x.Exp != nil || x.NestedParam != nil {
+		return "", false
+	}
+	switch name := x.Param.Value; name {
+	case "HOME":
+		return c.Home, c.Home != ""
+	case "PWD":
+		if _, set := c.vars[name]; !set && len(c.dirs) == 1 {
+			return c.dirs[0], true
+		}
+		return "", false
+	default:
+		value, known := c.vars[name]
+		return value, known
+	}
+}

@@ -1,0 +1,283 @@
+package approval
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (c *command) redirect(r *syntax.Redirect) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc == nil {
+			return
+		}
+		c.part = "a here-document"
+		w := c.document(r)
+		c.in = input{unknown: true}
+		if w.static {
+			c.in = input{text: &w.text}
+		}
+		return
+	case syntax.WordHdoc:
+		c.part = "a here-string"
+		w := c.one(r.Word)
+		c.in = input{unknown: true}
+		if w.static {
+			c.in = input{text: &w.text}
+		}
+		return
+	}
+	c.part = r.Op.String() + " " + show(r.Word)
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		c.variableOf(literal(strings.Trim(r.N.Value, "{}"))) // it holds the number from now on
+	}
+	for _, w := range c.resolve(r.Word) {
+		switch r.Op {
+		case syntax.RdrIn:
+			c.in = input{unknown: true}
+			c.read(w)
+		case syntax.DplIn:
+		case syntax.DplOut:
+			if w.static && (w.text == "-" || strings.Trim(strings.TrimSuffix(w.text, "-"), "0123456789") == "") {
+				continue
+			}
+			c.written(w)
+		case syntax.RdrInOut:
+			c.read(w)
+			c.written(w)
+		default:
+			c.written(w)
+		}
+	}
+}
+
+// document is the text of a here-document, in which quotes are nothing special.
+func (c *command) document(r *syntax.Redirect) word {
+	c.nested(r.Hdoc)
+	quoted := false
+	syntax.Walk(r.Word, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			quoted = true
+		case *syntax.Lit:
+			quoted = quoted || strings.Contains(x.Value, `\`)
+		}
+		return true
+	})
+	w := word{static: true}
+	for _, p := range r.Hdoc.Parts {
+		switch x := p.(type) {
+		case *syntax.Lit:
+			text := x.Value
+			if !quoted {
+				text = strings.NewReplacer(`\\`, `\`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(text)
+			}
+			w.text += text
+		case *syntax.ParamExp:
+			value, ok := c.value(x)
+			w.text, w.static = w.text+value, w.static && ok
+		default:
+			w.static = false
+		}
+	}
+	return c.subscript(w)
+}
+
+// names reports whether a command prints nothing but names of files of the workspace.
+func (c *command) names(s *syntax.Stmt) bool {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		call, ok := b.Y.Cmd.(*syntax.CallExpr)
+		if ok && len(call.Args) > 0 && call.Args[0].Lit() == "grep" {
+			quiet := c.child()
+			quiet.found = new([]Finding)
+			for _, a := range call.Args[1:] {
+				if w := quiet.one(a); !w.static || !strings.HasPrefix(w.text, "-") && picks(w.text) {
+					return false
+				}
+			}
+		}
+		return ok && len(b.Y.Redirs) == 0 && len(call.Args) > 0 && slices.Contains([]string{"grep", "sort", "uniq", "head", "tail"}, call.Args[0].Lit()) && c.names(b.X)
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || !c.here() {
+		return false
+	}
+	var words []word
+	quiet := c.child()
+	quiet.found = new([]Finding)
+	for _, a := range call.Args {
+		words = append(words, quiet.resolve(a)...)
+	}
+	if slices.ContainsFunc(words, func(w word) bool {
+		return !w.static || c.outside(w) || Secret(c.Home, "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)
+	}) {
+		return false
+	}
+	args := words[1:]
+	switch words[0].text {
+	case "find":
+		return !flagged(args, "-printf", "-exec", "-execdir", "-L")
+	case "fd", "fdfind", "ls":
+		return !flagged(args, "--format", "-l", "-L", "--follow")
+	case "git": // names that are there, or in the index; not those of a revision
+		o := split(args)
+		return texts(o.operands) != nil && len(o.operands) > 0 && (o.operands[0].text == "ls-files" || o.operands[0].text == "diff" && len(o.operands) == 1 && o.only("--name-only"))
+	case "grep", "rg":
+		return flagged(args, "--files", "--files-with-matches") || slices.ContainsFunc(args, func(w word) bool {
+			return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "lL")
+		})
+	}
+	return false
+}
+
+// words judges the commands in words whose text does not matter.
+func (c *command) words(ws ...*syntax.Word) {
+	for _, w := range ws {
+		if w != nil {
+			c.nested(w)
+		}
+	}
+}
+
+// resolve returns what a word becomes: several with braces.
+func (c *command) resolve(w *syntax.Word) []word {
+	c.nested(w)
+	var all []word
+	copied := *w
+	copied.Parts = slices.Clone(w.Parts)
+	syntax.SplitBraces(&copied)
+	for b, err := range expand.BracesSeq(nil, &copied) {
+		if err != nil || len(all) == 200 {
+			return []word{{}}
+		}
+		all = append(all, c.subscript(c.text(b.Parts)))
+	}
+	return all
+}
+
+// one is resolve without braces.
+func (c *command) one(w *syntax.Word) word {
+	c.nested(w)
+	return c.subscript(c.text(w.Parts))
+}
+
+// subscript finds text that some shells run when they take it for the subscript of
+// an array, however it is quoted.
+func (c *command) subscript(w word) word {
+	if i := strings.IndexByte(w.text, '['); i >= 0 && (strings.Contains(w.text[i:], "$(") || strings.Contains(w.text[i:], "`")) {
+		c.find(TX, "hides a command in a subscript")
+	}
+	return w
+}
+
+// text joins the parts of a word.
+func (c *command) text(parts []syntax.WordPart) word {
+	w := word{static: true}
+	keep := func(known string, static bool) {
+		if static && !w.static {
+			w.head = known
+		}
+	}
+	for i, p := range parts {
+		known, static := w.text, w.static
+		switch x := p.(type) {
+		case *syntax.Lit:
+			text, glob, ok := plainText(x.Value)
+			if rest, tilde := strings.CutPrefix(text, "~"); i == 0 && tilde && strings.HasPrefix(x.Value, "~") {
+				if rest != "" && rest[0] != '/' || c.Home == "" {
+					ok = false
+				}
+				text = c.Home + rest
+			}
+			w.text, w.glob, w.static = w.text+text, w.glob || glob, w.static && ok
+		case *syntax.SglQuoted:
+			text, ok := x.Value, true
+			if x.Dollar {
+				var err error
+				text, _, err = expand.Format(nil, x.Value, nil)
+				ok = err == nil && !strings.Contains(x.Value, "%") && !strings.Contains(text, "\x00") && !strings.Contains(x.Value, `\c`)
+			}
+			w.text, w.static = w.text+text, w.static && ok
+		case *syntax.DblQuoted:
+			for _, q := range x.Parts {
+				known, static := w.text, w.static
+				switch y := q.(type) {
+				case *syntax.Lit:
+					w.text += inQuotes(y.Value)
+				case *syntax.ParamExp:
+					value, ok := c.value(y)
+					w.text, w.static = w.text+value, w.static && ok
+					w.glob = w.glob || ok && c.patterns[y.Param.Value]
+					w.many = w.many || !ok && list(y)
+				default:
+					w.static = false
+				}
+				keep(known, static)
+			}
+		case *syntax.ParamExp:
+			value, ok := c.value(x)
+			if ok && strings.ContainsAny(value, " \t\n") || value == "" {
+				ok = false // it is split, or vanishes
+			}
+			w.glob = w.glob || strings.ContainsAny(value, "*?[")
+			w.text, w.static = w.text+value, w.static && ok
+			w.many = w.many || !ok
+		case *syntax.CmdSubst:
+			w.static, w.many = false, true
+		case *syntax.ProcSubst:
+			w.input, w.static = len(parts) == 1, false
+		default:
+			w.static, w.many = false, true
+		}
+		keep(known, static)
+	}
+	return w
+}
+
+// list reports whether an expansion is several words even in quotes.
+func list(x *syntax.ParamExp) bool {
+	if x.Param == nil || x.Param.Value == "@" || x.Names != 0 || x.Excl {
+		return true
+	}
+	i, is := x.Index.(*syntax.Word)
+	return x.Index != nil && (!is || i.Lit() == "@")
+}
+
+// plainText takes the quoting off text that stands outside of quotes.
+func plainText(s string) (text string, glob, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+			continue
+		case '*', '?', '[':
+			glob = true
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), glob, true
+}
+
+// inQuotes takes the quoting off text that stands in double quotes.
+func inQuotes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			switch s[i+1] {
+			case '$', '`', '"', '\\':
+				i++
+			case '\n':
+				i++
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
