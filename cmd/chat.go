@@ -17,6 +17,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/plan"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/runtime/tui"
 )
@@ -109,7 +110,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	}))
 	says := &voice{p: printer}
 	if plain := cfg.Value("ui.plain").Value == true; !box.host && !plain && a.streams.ErrTTY {
-		on := newOpening(a.streams.Err, a.streams.ErrWidth, box.opts.Provider.Describe().Title)
+		on := newOpening(a.streams.Err, a.streams.Width, term.Wraps(a.environ), box.opts.Provider.Describe().Title)
 		defer on.Close()
 		printer.Err, says.live, box.opts.Progress, show, begun = on, true, on.progress, on.printed, func() { on.Close(); says.live = false }
 	}

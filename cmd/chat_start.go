@@ -18,22 +18,23 @@ import (
 // concurrent use.
 type opening struct {
 	w     io.Writer
-	width int
-	title string // of the provider
+	width func() int // of the terminal now
+	wraps bool       // it wraps its lines anew when it becomes narrower
+	title string     // of the provider
 	now   func() time.Time
 
 	mu    sync.Mutex
 	at    session.Progress
 	since time.Time // of the step
 	last  []string  // lines of the setup script
-	drawn int       // lines on the screen
+	drawn []int     // columns of the lines on the screen
 	stop  chan struct{}
 	over  chan struct{}
 }
 
 // newOpening shows a start on a terminal of that width until it is closed.
-func newOpening(w io.Writer, width int, title string) *opening {
-	s := &opening{w: w, width: width, title: title, now: time.Now, stop: make(chan struct{}), over: make(chan struct{})}
+func newOpening(w io.Writer, width func() int, wraps bool, title string) *opening {
+	s := &opening{w: w, width: width, wraps: wraps, title: title, now: time.Now, stop: make(chan struct{}), over: make(chan struct{})}
 	go s.tick()
 	return s
 }
@@ -100,8 +101,14 @@ func (s *opening) erase() { io.WriteString(s.w, s.away()) }
 
 // away takes the lines from the screen.
 func (s *opening) away() string {
-	n := s.drawn
-	s.drawn = 0
+	n := 0
+	for _, columns := range s.drawn {
+		n++
+		if width := s.width(); s.wraps && columns > width {
+			n += (columns - 1) / width
+		}
+	}
+	s.drawn = s.drawn[:0]
 	switch n {
 	case 0:
 		return ""
@@ -115,15 +122,17 @@ func (s *opening) draw() {
 	if s.at.Step == "" {
 		return
 	}
-	text := s.away()
+	text, width := s.away(), s.width()
 	if s.at.Step == "set up" {
 		for _, l := range s.last {
-			text += ansi.Truncate("  "+l, max(s.width-1, 1), "…") + "\n"
-			s.drawn++
+			l = ansi.Truncate("  "+strings.ReplaceAll(l, "\t", "    "), max(width-1, 1), "…")
+			text += l + "\n"
+			s.drawn = append(s.drawn, ansi.StringWidth(l))
 		}
 	}
-	io.WriteString(s.w, text+"\r\x1b[K"+s.line())
-	s.drawn++
+	line := s.line(width)
+	io.WriteString(s.w, text+"\r\x1b[K"+line)
+	s.drawn = append(s.drawn, ansi.StringWidth(line))
 }
 
 // setupShown is how many lines of a setup script are seen while it runs.
@@ -140,7 +149,7 @@ func (s *opening) printed(line string) {
 }
 
 // line is what is under way, in less than the width.
-func (s *opening) line() string {
+func (s *opening) line(width int) string {
 	took := s.now().Sub(s.since).Round(time.Second)
 	text := ""
 	switch p := s.at; p.Step {
@@ -153,9 +162,9 @@ func (s *opening) line() string {
 		if p.OfBytes > 0 {
 			done = min(float64(p.Bytes)/float64(p.OfBytes), 1)
 		}
-		text = fmt.Sprintf("… uploading %s %3d%%, %d of %d entries, %s of %s", bar(done, min(24, max(s.width/5, 4))), int(done*100), p.Files, p.OfFiles, workspace.Size(p.Bytes), workspace.Size(p.OfBytes))
+		text = fmt.Sprintf("… uploading %s %3d%%, %d of %d entries, %s of %s", bar(done, min(24, max(width/5, 4))), int(done*100), p.Files, p.OfFiles, workspace.Size(p.Bytes), workspace.Size(p.OfBytes))
 	}
-	return ansi.Truncate(text, max(s.width-1, 1), "…")
+	return ansi.Truncate(text, max(width-1, 1), "…")
 }
 
 // bar is a bar of that many columns.

@@ -36,7 +36,7 @@ func TestAStartIsShown(t *testing.T) {
 		{40, session.Progress{Step: "upload to", Files: 12, OfFiles: 40, Bytes: 1 << 20, OfBytes: 4 << 20}, "… uploading ██░░░░░░  25%, 12 of 40 en…"},
 	} {
 		clock := time.Unix(0, 0)
-		s := newOpening(out, row.width, "Daytona")
+		s := newOpening(out, func() int { return row.width }, true, "Daytona")
 		s.mu.Lock()
 		s.now = func() time.Time { return clock }
 		s.mu.Unlock()
@@ -60,7 +60,8 @@ func TestAStartIsShown(t *testing.T) {
 // lines, each within the width, in a place that is drawn over.
 func TestTheEndOfASetupIsShown(t *testing.T) {
 	var b strings.Builder
-	s := &opening{w: &b, width: 20, now: func() time.Time { return time.Unix(0, 0) }, since: time.Unix(0, 0)}
+	width := 20
+	s := &opening{w: &b, width: func() int { return width }, wraps: true, now: func() time.Time { return time.Unix(0, 0) }, since: time.Unix(0, 0)}
 	for i := range 6 {
 		s.printed(strings.Repeat("x", i) + " " + strings.Repeat("y", 30))
 	}
@@ -78,6 +79,13 @@ func TestTheEndOfASetupIsShown(t *testing.T) {
 	s.progress(session.Progress{Step: "upload to"})
 	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[4A\x1b[J\r\x1b[K… uploading") {
 		t.Errorf("the next step: %q", got)
+	}
+	s.progress(session.Progress{Step: "set up"})
+	b.Reset()
+	width = 10 // the four lines and the last are two each now
+	s.Write([]byte("a note\n"))
+	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[9A\x1b[Ja note\n  xx yyy…\n") {
+		t.Errorf("in a narrower window: %q", got)
 	}
 }
 

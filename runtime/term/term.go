@@ -4,6 +4,7 @@ package term
 import (
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -17,7 +18,7 @@ type Streams struct {
 	OutTTY   bool
 	ErrTTY   bool
 	Color    bool // escape sequences for colour are welcome on Err
-	ErrWidth int  // columns of Err, 80 if unknown
+	ErrWidth int  // columns of Err at the start, 80 if unknown
 }
 
 // System returns the process's own streams. getenv tells NO_COLOR and TERM.
@@ -34,4 +35,36 @@ func System(getenv func(string) string) *Streams {
 		s.ErrWidth = w
 	}
 	return s
+}
+
+// Width is how many columns Err has now.
+func (s *Streams) Width() int {
+	if f, ok := s.Err.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return s.ErrWidth
+}
+
+// Wraps reports whether the terminal wraps its lines anew when it becomes narrower, as
+// all do but some older ones. The environment tells which one it is.
+func Wraps(environ []string) bool {
+	is := map[string]string{}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		is[name] = value
+	}
+	switch {
+	case is["TMUX"] != "":
+		return true
+	case is["XTERM_VERSION"] != "", is["STY"] != "":
+		return false
+	}
+	for _, old := range []string{"linux", "st-", "screen", "putty", "vt"} {
+		if strings.HasPrefix(is["TERM"], old) {
+			return false
+		}
+	}
+	return true
 }

@@ -53,7 +53,7 @@ func (v *view) question() string {
 		lines = v.styles.edit(*q.Shown, v.width-2)
 	}
 	if most := max(v.height-14, 3); len(lines) > most {
-		rest := fmt.Sprintf("… %d more lines; v shows all", len(lines)-most)
+		rest := fmt.Sprintf("… %s more; v shows all", counted(len(lines)-most))
 		lines = append(lines[:most:most], v.styles.dim.Render(rest))
 	}
 	for _, l := range lines {
@@ -152,7 +152,7 @@ func (v *view) reply(a approval.Answer) tea.Cmd {
 	if v.ask.Shown != nil && a.Choice != approval.Refuse {
 		lines := v.whole()
 		if n := len(lines) - keptLines; n > 0 {
-			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render(fmt.Sprintf("… %d more lines", n)))
+			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render("… "+counted(n)+" more"))
 		}
 		shown = v.tell(byTool, strings.Join(lines, "\n"))
 	}

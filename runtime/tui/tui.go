@@ -138,7 +138,13 @@ func (w *Window) Run(ctx context.Context) error {
 	var program *tea.Program
 	out, ok := watched(w.Out, func() { program.Send(readyMsg{}) })
 	m.ready = !ok
-	program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(w.In), tea.WithOutput(out), tea.WithEnvironment(w.Environ), tea.WithoutSignalHandler())
+	narrower := func(_ tea.Model, msg tea.Msg) tea.Msg {
+		if size, is := msg.(tea.WindowSizeMsg); is {
+			m.narrowed(size.Width, out)
+		}
+		return msg
+	}
+	program = tea.NewProgram(m, tea.WithFilter(narrower), tea.WithContext(ctx), tea.WithInput(w.In), tea.WithOutput(out), tea.WithEnvironment(w.Environ), tea.WithoutSignalHandler())
 	w.send, m.send = program.Send, program.Send
 	_, err := program.Run()
 	cancel()

@@ -612,3 +612,40 @@ func TestLongTextGoesToTheScrollback(t *testing.T) {
 		t.Errorf("the live part has %d lines in a window of 20", highest)
 	}
 }
+
+func TestWhatACommandPrintsKeepsItsColumns(t *testing.T) {
+	b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+	table := "NAME      READY\n  shop\t1/1\n"
+	b.v.event(agent.CallStarted{ID: "a", Tool: "execute", Command: "kubectl get pods"})
+	b.v.event(agent.CallOutput{ID: "a", Data: table})
+	shown := "  NAME      READY\n    shop    1/1\n"
+	if !strings.Contains(trimmed(b.view()), shown) {
+		t.Errorf("while it runs:\n%s", b.view())
+	}
+	b.run(b.v.event(agent.CallDone{ID: "a", Tool: "execute"}))
+	b.until("the end", func() bool { return strings.Contains(b.all()+"\n", shown) })
+	b.press("ctrl+o")
+	b.until("all of it", func() bool { return strings.Contains(b.all(), "All of the last output is above") })
+	// A line that is cut is not seen in full.
+	b.v.event(agent.CallStarted{ID: "b", Tool: "execute", Command: "cat long"})
+	b.v.event(agent.CallOutput{ID: "b", Data: strings.Repeat("word ", 30) + "end\n"})
+	b.run(b.v.event(agent.CallDone{ID: "b", Tool: "execute"}))
+	b.until("a hint", func() bool {
+		return strings.Contains(b.all(), "… cut to the window; Ctrl+O or /output 2 shows all")
+	})
+	b.press("ctrl+o")
+	b.until("all of the line", func() bool { return strings.Contains(b.all(), "word end") })
+}
+
+func TestWhatIsPrintedFitsAboveTheWindow(t *testing.T) {
+	b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+	high := strings.Count(b.view(), "\n") + 1
+	before := len(b.printed)
+	b.run(b.v.say(strings.TrimSpace(strings.Repeat("a line\n", 100))))
+	b.until("all lines", func() bool { return strings.Count(b.all(), "a line") == 100 })
+	for _, text := range b.printed[before:] {
+		if n := strings.Count(text, "\n") + 1; n > 20-high {
+			t.Errorf("%d lines are printed at once above a window of %d in 20", n, high)
+		}
+	}
+}

@@ -236,13 +236,19 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 		if len(c.all.text) > 0 {
 			c.all.Title = oneLine(cmp.Or(c.Command, c.Tool))
 			number := v.keep(c.all)
-			if above > 0 {
-				out = append(out, v.styles.dim.Render(v.fit("  … "+counted(above)+" above;", fmt.Sprintf("Ctrl+O or /output %d shows all", number))))
+			less := ""
+			switch {
+			case above > 0:
+				less = counted(above) + " above;"
+			case slices.ContainsFunc(tail, func(l string) bool { return v.printed(l) != columns(l) }):
+				less = "cut to the window;"
 			}
-			v.unseen = above > 0
+			if v.unseen = less != ""; v.unseen {
+				out = append(out, v.styles.dim.Render(v.fit("  … "+less, fmt.Sprintf("Ctrl+O or /output %d shows all", number))))
+			}
 		}
 		for _, l := range tail {
-			out = append(out, v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")))
+			out = append(out, v.styles.dim.Render(v.printed(l)))
 		}
 	}
 	return v.tell(byTool, strings.Join(out, "\n"))
@@ -257,6 +263,14 @@ func (v *view) call(c *card) string {
 	}
 	return fmt.Sprintf("%s %s %s", v.styles.strong.Render(c.Tool), style.Render("["+at+"]"), oneLine(cmp.Or(c.Command, c.Path, c.URL, c.Query)))
 }
+
+// columns is a line that was printed as it stands below a call, with its columns.
+func columns(l string) string {
+	return "  " + strings.TrimRight(strings.ReplaceAll(headless.Neutral(l), "\t", "    "), " \r\n")
+}
+
+// printed is such a line, cut to the window.
+func (v *view) printed(l string) string { return ansi.Truncate(columns(l), v.width, "…") }
 
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(headless.Neutral(s)), " ")

@@ -62,6 +62,7 @@ type view struct {
 	out      []string // for the scrollback, in order
 	told     sort     // what was put there last
 	printing bool
+	frame    standing
 
 	history []string
 	at      int       // in history; len(history) is the input itself
@@ -71,16 +72,6 @@ type view struct {
 
 	wg *sync.WaitGroup
 }
-
-// A sort is what lines of the scrollback are.
-type sort int
-
-const (
-	aside   sort = iota // belongs to what it stands behind
-	byUser              // what the user sent
-	byModel             // what the model says
-	byTool              // what was done
-)
 
 // A line is what the user sends: as it was typed, and with what was pasted in full.
 type line struct{ shown, full string }
@@ -93,10 +84,11 @@ type drawn struct {
 }
 
 const (
-	tailLines = 6   // of a card
-	wideLines = 100 // of one that is expanded, or is a command of the user's own
-	inputMost = 8
-	inputRows = 10_000 // of the input's content
+	tailLines  = 6   // of a card
+	wideLines  = 100 // of one that is expanded, or is a command of the user's own
+	queueLines = 3   // of what was typed ahead
+	inputMost  = 8
+	inputRows  = 10_000 // of the input's content
 )
 
 func newView(ctx context.Context, w *Window) *view {
@@ -108,7 +100,7 @@ func newView(ctx context.Context, w *Window) *view {
 	in.MaxHeight = inputMost
 	in.MaxContentHeight = inputRows
 	in.SetHeight(1)
-	in.SetVirtualCursor(true)
+	in.SetVirtualCursor(false) // the terminal's own stands in a place that is known
 	in.Focus()
 	v := &view{
 		ctx: ctx, session: w.Session, window: w, input: in, width: 80, height: 24, away: true,
@@ -142,7 +134,11 @@ func (v *view) Init() tea.Cmd {
 
 // begin says hello and starts the first turn, if there is a first message.
 func (v *view) begin() tea.Cmd {
-	cmds := []tea.Cmd{v.print(v.styles.dim, "Enter sends, Alt+Enter is a new line, Esc interrupts, Shift+Tab changes the mode; /help")}
+	var cmds []tea.Cmd
+	if n := len(v.outputs); v.unseen {
+		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("%s printed %s; Ctrl+O or /output %d shows all", v.outputs[n-1].Title, v.outputs[n-1].size(), n)))
+	}
+	cmds = append(cmds, v.print(v.styles.dim, "Enter sends, Alt+Enter is a new line, Esc interrupts, Shift+Tab changes the mode; /help"))
 	cmds = append(cmds, v.past()...)
 	if v.window.First != "" {
 		first := v.window.First
@@ -247,40 +243,6 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return v, cmd
 }
 
-// printedMsg says that a piece of the scrollback is printed.
-type printedMsg struct{}
-
-// say puts lines into the scrollback, behind all that was put there before.
-func (v *view) say(text string) tea.Cmd { return v.tell(aside, text) }
-
-// tell is say for lines of a sort, which have room to those of another.
-func (v *view) tell(as sort, text string) tea.Cmd {
-	if as != aside {
-		if v.told != aside && (v.told != as || as == byUser) {
-			text = "\n" + text
-		}
-		v.told = as
-	}
-	v.out = append(v.out, text)
-	return v.pump()
-}
-
-// pump prints what waits. When all is said and the user has left, that is the end.
-func (v *view) pump() tea.Cmd {
-	switch {
-	case v.printing || !v.ready:
-		return nil
-	case len(v.out) == 0:
-		if v.leaving && !v.working {
-			return tea.Quit
-		}
-		return nil
-	}
-	text := strings.Join(v.out, "\n")
-	v.out, v.printing = nil, true
-	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
-}
-
 func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
 }
@@ -334,14 +296,20 @@ func (v *view) cycle() tea.Cmd {
 
 // View implements tea.Model.
 func (v *view) View() tea.View {
-	view := tea.NewView(v.content())
+	text, below := v.content()
+	view := tea.NewView(text)
+	if view.Cursor = v.input.Cursor(); view.Cursor != nil && text != "" {
+		view.Cursor.Y += below
+	}
+	v.frame.is(view)
 	view.ReportFocus = v.window.Notify != "" && v.window.Notify != NotifyOff
 	return view
 }
 
-func (v *view) content() string {
+// content is what stands in the window, and how many lines of it are above the input.
+func (v *view) content() (text string, above int) {
 	if v.leaving && !v.working {
-		return ""
+		return "", 0
 	}
 	var b strings.Builder
 	for _, l := range v.open() {
@@ -361,7 +329,7 @@ func (v *view) content() string {
 			b.WriteString(v.styles.dim.Render(v.fit("  … "+counted(above)+" above;", word)) + "\n")
 		}
 		for _, l := range c.tail[max(len(c.tail)-shown, 0):] {
-			b.WriteString(v.styles.dim.Render(ansi.Truncate("  "+oneLine(l), v.width, "…")) + "\n")
+			b.WriteString(v.styles.dim.Render(v.printed(l)) + "\n")
 		}
 	} else if v.working && v.text == "" && v.ask == nil {
 		word := "working"
@@ -384,7 +352,13 @@ func (v *view) content() string {
 		}
 		b.WriteString("\n" + v.question())
 	}
+	if n := len(v.queue) - queueLines; n > 0 {
+		b.WriteString(v.styles.dim.Render(fmt.Sprintf("queued: %d before these", n)) + "\n")
+	}
 	for i, q := range v.queue {
+		if i < len(v.queue)-queueLines {
+			continue
+		}
 		text := "queued: " + oneLine(q.shown)
 		if i == len(v.queue)-1 && v.input.Value() == "" {
 			text += "  (Up edits it)"
@@ -392,6 +366,7 @@ func (v *view) content() string {
 		b.WriteString(v.styles.dim.Render(ansi.Truncate(text, v.width, "…")) + "\n")
 	}
 	b.WriteString(v.styles.dim.Render(strings.Repeat("─", v.width)) + "\n")
+	above = strings.Count(b.String(), "\n")
 	b.WriteString(v.input.View() + "\n")
 	if v.pick != nil {
 		b.WriteString(v.pick.view(v.styles, v.width, v.height-8))
@@ -399,7 +374,7 @@ func (v *view) content() string {
 		b.WriteString(v.hints())
 	}
 	b.WriteString(v.status())
-	return b.String()
+	return b.String(), above
 }
 
 // openMost is how much of an open block is rendered. The end of a longer one is
