@@ -48,3 +48,18 @@ func TestVariablesAreShown(t *testing.T) {
 		}
 	}
 }
+
+// A value that cannot be worked out leaves the variable as it was, and the shell goes
+// on with the next line.
+func TestVariablesThatAreNotSet(t *testing.T) {
+	c := onHost
+	c.Exported = func(name string) bool { return name == "LANG" || name == "NS" }
+	for line, allowed := range map[string]bool{
+		"NS=$((1/0))\necho $NS": false, "NS=$((08))\necho $NS": false, "((NS=1/0))\necho $NS": false, "for ((NS=1/0;;)); do :; done\necho $NS": false, "unset NS=1\necho $NS": false, "NS=${y:1/0}\necho $NS": false, "NS=([1/0]=a)\necho $NS": false,
+		"NS=$(date)\necho $NS": true, "NS=a\necho $NS": true, "i=1\nx=$((i+1))\necho $x": true,
+	} {
+		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}

@@ -342,7 +342,7 @@ func (c *command) does(name string, args []word) {
 			if name == "unset" {
 				delete(c.funcs, w.text)
 			}
-			if c.mine != nil && w.static && !strings.Contains(w.text, "[") && !c.aside && !o.has("-t", "-f", "-O") {
+			if c.mine != nil && syntax.ValidName(w.text) && w.static && !c.aside && !o.has("-t", "-f", "-O") {
 				c.mine[w.text] = true
 			}
 		}
@@ -374,7 +374,7 @@ func (c *command) does(name string, args []word) {
 			case set:
 				c.variable(n)
 				c.vars[n] = v
-				if c.mine != nil && !c.aside && (name != "local" || c.within) && !strings.ContainsAny(n, "[+") {
+				if c.mine != nil && !c.aside && (name != "local" || c.within) && syntax.ValidName(n) {
 					c.mine[n] = true
 				}
 				if exports {

@@ -11,9 +11,32 @@ import (
 func (c *command) set(x syntax.ArithmExpr) {
 	if b, is := x.(*syntax.BinaryArithm); is && b.Op == syntax.Assgn {
 		if w, is := b.X.(*syntax.Word); is && w.Lit() != "" {
-			c.mine[w.Lit()] = true
+			c.mine[w.Lit()] = c.mine[w.Lit()] || !c.fails(w.Lit(), b)
 		}
 	}
+}
+
+// fails reports whether what a variable of the environment is set to may be an error,
+// after which the shell goes on with the next line, and the variable is as it was.
+func (c *command) fails(name string, value syntax.Node) bool {
+	if c.Exported == nil || !c.Exported(name) {
+		return false
+	}
+	may := false
+	syntax.Walk(value, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.CmdSubst:
+			return false
+		case *syntax.ArithmExp, *syntax.BinaryArithm:
+			may = true
+		case *syntax.ArrayElem:
+			may = may || x.Index != nil
+		case *syntax.ParamExp:
+			may = may || x.Index != nil || x.Slice != nil || x.Excl || x.Length || x.Exp != nil
+		}
+		return !may
+	})
+	return may
 }
 
 // assign judges assignments; those that stay are remembered.
@@ -48,7 +71,7 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		c.part = show(a)
 		c.variable(name)
 		c.take(name, a)
-		if stays && a.Index == nil && !a.Append && !c.aside {
+		if stays && a.Index == nil && !a.Append && !c.aside && !c.fails(name, a) {
 			c.mine[name] = true
 		}
 		switch {
