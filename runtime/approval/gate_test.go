@@ -56,6 +56,7 @@ func TestVariablesThatAreNotSet(t *testing.T) {
 	c.Exported = func(name string) bool { return name == "LANG" || name == "NS" }
 	for line, allowed := range map[string]bool{
 		"NS=$((1/0))\necho $NS": false, "NS=$((08))\necho $NS": false, "((NS=1/0))\necho $NS": false, "for ((NS=1/0;;)); do :; done\necho $NS": false, "unset NS=1\necho $NS": false, "NS=${y:1/0}\necho $NS": false, "NS=([1/0]=a)\necho $NS": false,
+		"exec <&-\nread NS\necho $NS": false, "read -u 9 NS\necho $NS": false, "mapfile NS\necho $NS": false, "read ns\necho $ns": true, "unset NS\necho $NS": true,
 		"NS=$(date)\necho $NS": true, "NS=a\necho $NS": true, "i=1\nx=$((i+1))\necho $x": true,
 	} {
 		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {

@@ -342,7 +342,7 @@ func (c *command) does(name string, args []word) {
 			if name == "unset" {
 				delete(c.funcs, w.text)
 			}
-			if c.mine != nil && syntax.ValidName(w.text) && w.static && !c.aside && !o.has("-t", "-f", "-O") {
+			if c.mine != nil && syntax.ValidName(w.text) && w.static && (name == "unset" || c.Exported == nil || !c.Exported(w.text)) && !c.aside && !o.has("-t", "-f", "-O") {
 				c.mine[w.text] = true
 			}
 		}
