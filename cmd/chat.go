@@ -81,6 +81,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	a.tidySaved(cfg)
 	a.tidyThreads(cfg, f.thread)
 	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err}
+	defer printer.Stop() // a start that failed is not working any more
 	want, err := a.wantExport(cfg)
 	if err != nil {
 		return "", "", err

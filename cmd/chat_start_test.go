@@ -136,6 +136,10 @@ func TestChatStarts(t *testing.T) {
 			p.write("setup.sh", "echo mended >made.txt\n")
 			p.say("t")
 			p.await(`DAYTONA box-\d+`)
+			time.Sleep(11 * time.Second) // longer than progress is silent
+			if strings.Contains(p.screen(), "still working") {
+				t.Errorf("the start that failed is still working:\n%s", p.screen())
+			}
 			p.say("!cat made.txt")
 			p.await(`  mended`)
 			p.say("/exit")

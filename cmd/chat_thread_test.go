@@ -124,7 +124,7 @@ func TestAConversationIsChosen(t *testing.T) {
 func TestChatConversations(t *testing.T) {
 	t.Parallel()
 	srv := modeltest.New(t)
-	srv.Script(modeltest.Step{Text: "One it is."}, modeltest.Step{Text: "Two it is."}, modeltest.Step{Text: "SUMMED UP"}, modeltest.Step{Text: "Still one."})
+	srv.Script(modeltest.Step{Text: "One it is."}, modeltest.Step{Text: "Two it is."}, modeltest.Step{Status: 400}, modeltest.Step{Text: "SUMMED UP"}, modeltest.Step{Text: "Still one."})
 	p := inTerminal(t, 100, 30, srv, nil)
 	p.await(`THIS COMPUTER`)
 	p.say("The first matter")
@@ -141,10 +141,15 @@ func TestChatConversations(t *testing.T) {
 	p.keys("Enter")
 	p.await(`(?s)Going on with.*› The first matter.*One it is\..*This conversation goes on`)
 	p.say("/compact")
+	p.await(`could not be made shorter`)
+	p.say("/compact")
 	p.await(`Summed up: about`)
+	if n := strings.Count(strings.Join(strings.Fields(p.screen()), " "), "rejected the request"); n != 1 {
+		t.Errorf("a failure is said %d times:\n%s", n, p.screen())
+	}
 	p.say("What now?")
 	p.await(`Still one`)
-	if body := srv.Requests()[3].Body; !strings.Contains(body, "SUMMED UP") {
+	if body := srv.Requests()[4].Body; !strings.Contains(body, "SUMMED UP") {
 		t.Errorf("the model is told %s", body)
 	}
 	p.say("/nosuch")
@@ -327,7 +332,7 @@ func TestOldConversationsGo(t *testing.T) {
 	for i := range 2 {
 		p.start(100, 30, srv, map[string]string{"TALKOPS_PLAIN": "1"}, "-m", fmt.Sprintf("Matter %d", i))
 		p.await(`(?s)Heard.*Ready`)
-		if i > 0 && !strings.Contains(p.screen(), "removed: 1 conversations that nobody went on with for 180 days") {
+		if i > 0 && !strings.Contains(p.screen(), "removed: 1 conversation that nobody went on with for 180 days") {
 			t.Errorf("it is not said what is removed:\n%s", p.screen())
 		}
 		p.say("/exit")

@@ -133,6 +133,20 @@ func TestSilenceIsBroken(t *testing.T) {
 	})
 }
 
+func TestSilenceAfterTheEndIsNotBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err bytes.Buffer
+		p := &headless.Printer{Out: &bytes.Buffer{}, Err: &err}
+		p.Note("uploading")
+		p.Stop()
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		if err.String() != "uploading\n" {
+			t.Errorf("stderr is %q", err.String())
+		}
+	})
+}
+
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

@@ -59,6 +59,7 @@ type Printer struct {
 	idle     *time.Timer
 	since    time.Time // of the last progress line
 	finished bool
+	stopped  bool // silence is not to be broken
 
 	text, reasoning *redact.Stream // of the step in FormatStreamJSON; nil before the first piece
 }
@@ -278,7 +279,7 @@ func (p *Printer) line(format string, args ...any) {
 		return
 	}
 	p.say(format, args...)
-	p.since = time.Now()
+	p.since, p.stopped = time.Now(), false
 	switch {
 	case p.finished:
 	case p.idle == nil:
@@ -291,7 +292,7 @@ func (p *Printer) line(format string, args ...any) {
 func (p *Printer) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.finished {
+	if p.finished || p.stopped {
 		return
 	}
 	p.say("  … still working, %s", time.Since(p.since).Round(time.Second))
@@ -334,6 +335,7 @@ func plural(n int, word string) string {
 func (p *Printer) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.stopped = true
 	if p.idle != nil {
 		p.idle.Stop()
 	}

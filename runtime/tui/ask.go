@@ -60,6 +60,9 @@ func (v *view) question() string {
 		b.WriteString("  " + l + "\n")
 	}
 	why := fmt.Sprintf("  asked since it %s (%s)", q.Why.Reason, q.Why.Tier)
+	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual {
+		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", q.Why.Reason, q.Why.Tier)
+	}
 	if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
 		why += ": " + oneLine(part)
 	}
@@ -127,8 +130,7 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 	case "e":
 		if v.ask.Plan.Effect == tool.Runs {
 			v.editing = true
-			v.input.SetValue(headless.Clean(v.ask.Plan.Command))
-			v.input.MoveToEnd()
+			v.putInput(headless.Clean(v.ask.Plan.Command))
 			return nil, true
 		}
 	}
@@ -167,9 +169,7 @@ func (v *view) settled() {
 		return
 	}
 	v.ask, v.refusing, v.editing = nil, false, false
-	v.input.Reset()
-	v.input.SetValue(v.kept)
-	v.input.MoveToEnd()
+	v.putInput(v.kept)
 	v.kept = ""
 }
 

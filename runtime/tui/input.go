@@ -143,11 +143,18 @@ func (v *view) wordBegins() bool {
 	return at == 0 || r[at-1] == ' '
 }
 
-// setInput puts a text into the input, with the cursor at its end.
-func (v *view) setInput(text string) {
+// putInput shows a text in the input, and the end of it.
+func (v *view) putInput(text string) {
 	v.input.Reset()
 	v.input.SetValue(text)
 	v.input.MoveToEnd()
+	v.input.View() // without it the input does not know how far it can scroll
+	v.input, _ = v.input.Update(nil)
+}
+
+// setInput puts a text into the input, with the cursor at its end.
+func (v *view) setInput(text string) {
+	v.putInput(text)
 	v.folds = slices.DeleteFunc(v.folds, func(f fold) bool { return !strings.Contains(text, f.mark) })
 }
 
@@ -212,7 +219,7 @@ func (v *view) enter() tea.Cmd {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	l := line{text, v.unfold(text)}
+	l := line{text, v.unfold(text), slices.Clone(v.folds)}
 	v.setInput("")
 	keep := v.record(l.full)
 	if v.working {
@@ -223,6 +230,22 @@ func (v *view) enter() tea.Cmd {
 		return keep
 	}
 	return tea.Batch(keep, v.start(l))
+}
+
+// takeBack puts lines that were typed ahead before what is in the input, with what was
+// pasted into them folded as it was.
+func (v *view) takeBack(lines []line) {
+	var all []string
+	for _, l := range lines {
+		text := l.shown
+		if slices.ContainsFunc(l.folds, func(f fold) bool {
+			return slices.ContainsFunc(v.folds, func(g fold) bool { return g.mark == f.mark && g.text != f.text })
+		}) {
+			text, l.folds = l.full, nil // the mark stands for another text
+		}
+		all, v.folds = append(all, text), append(v.folds, l.folds...)
+	}
+	v.setInput(strings.TrimRight(strings.Join(append(all, v.input.Value()), "\n"), "\n"))
 }
 
 // record adds to the history, here and where it is kept.
@@ -242,7 +265,7 @@ func (v *view) record(text string) tea.Cmd {
 // earlier takes back what is queued, or goes back in the history.
 func (v *view) earlier() bool {
 	if n := len(v.queue); n > 0 && v.input.Value() == "" {
-		v.setInput(v.queue[n-1].full)
+		v.takeBack(v.queue[n-1:])
 		v.queue = v.queue[:n-1]
 		return true
 	}

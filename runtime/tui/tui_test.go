@@ -376,12 +376,24 @@ func TestWhatIsPastedAheadSurvivesAnInterrupt(t *testing.T) {
 	b.typed("go")
 	b.press("enter")
 	long := strings.Repeat("line\n", 20) + "end"
+	other := strings.Repeat("other\n", 20) + "end"
 	b.update(tea.PasteMsg{Content: long})
+	b.press("enter", "up")
+	if got := b.v.input.Value(); got != "[pasted 21 lines]" {
+		t.Errorf("taken back, it is %q", got)
+	}
+	b.press("enter")
+	b.update(tea.PasteMsg{Content: other})
 	b.press("enter", "esc")
 	b.until("it stops", func() bool { return !b.v.working })
-	if got := b.v.input.Value(); got != long {
+	if got := b.v.input.Value(); got != "[pasted 21 lines]\n"+other {
 		t.Errorf("the input is %q", got)
 	}
+	if !strings.Contains(b.view(), "\n› end") {
+		t.Errorf("the end of the input is not seen:\n%s", b.view())
+	}
+	b.press("enter")
+	b.until("it is sent", func() bool { return slices.Contains(d.heard(), long+"\n"+other) })
 }
 
 func TestHowACallEndedIsSeenInANarrowWindow(t *testing.T) {

@@ -96,11 +96,7 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 		cmds = append(cmds, v.start(next))
 	} else if len(v.queue) > 0 {
 		// What was typed ahead is the user's again.
-		var all []string
-		for _, q := range v.queue {
-			all = append(all, q.full)
-		}
-		v.setInput(strings.TrimRight(strings.Join(append(all, v.input.Value()), "\n"), "\n"))
+		v.takeBack(v.queue)
 		v.queue = nil
 	}
 	if lost, ok := errors.AsType[*LostError](msg.err); ok && !v.stopped && !v.leaving {

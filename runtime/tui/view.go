@@ -74,7 +74,10 @@ type view struct {
 }
 
 // A line is what the user sends: as it was typed, and with what was pasted in full.
-type line struct{ shown, full string }
+type line struct {
+	shown, full string
+	folds       []fold
+}
 
 // drawn is the open block as it was rendered last.
 type drawn struct {
@@ -138,7 +141,7 @@ func (v *view) begin() tea.Cmd {
 	if n := len(v.outputs); v.unseen {
 		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("%s printed %s; Ctrl+O or /output %d shows all", v.outputs[n-1].Title, v.outputs[n-1].size(), n)))
 	}
-	cmds = append(cmds, v.print(v.styles.dim, "Enter sends, Alt+Enter is a new line, Esc interrupts, Shift+Tab changes the mode; /help"))
+	cmds = append(cmds, v.print(v.styles.dim, "Enter sends, Alt+Enter: new line, Esc interrupts, Shift+Tab: mode; /help"))
 	cmds = append(cmds, v.past()...)
 	if v.window.First != "" {
 		first := v.window.First
@@ -199,7 +202,7 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.paste(msg.Content)
 		return v, nil
 	case firstMsg:
-		return v, v.start(line{string(msg), string(msg)})
+		return v, v.start(line{shown: string(msg), full: string(msg)})
 	case eventMsg:
 		return v, v.event(msg.Event)
 	case doneMsg:
