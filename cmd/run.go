@@ -287,10 +287,11 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 		if endErr == nil {
 			continue
 		}
-		result.Errors = append(result.Errors, endErr.Error())
 		if err == nil {
-			err = endErr
+			err = endErr // which is told as what ended the run
+			continue
 		}
+		result.Errors = append(result.Errors, endErr.Error())
 	}
 	if sig, ok := errors.AsType[*signalError](context.Cause(ctx)); ok && err == nil {
 		err = sig // that came when the answer was there
