@@ -301,17 +301,34 @@ func EndSnapshot(ctx context.Context, p sandbox.Provider, k Kept, settings map[s
 
 // findSecrets prints the first variable of $2 whose value, plain or in base64, stands
 // in a file that a script may have written in the last $3 minutes, and that file. The
-// values are the sandbox's own: nothing of them is sent.
+// values are the sandbox's own: nothing of them is sent. In base64 a value looks in one of
+// three ways, by how many bytes stand before it, such as a name and a colon; what follows
+// decides about its end; and a line may end in it, after 64 characters or 76, so that one
+// of two parts is enough.
 const findSecrets = `names=$2; since="-cmin -$3"; set -- "$1"
 find / -maxdepth 0 $since >/dev/null 2>&1 || since=
 for d in "$HOME" /root /tmp /var /etc /opt /srv /usr/local; do [ -d "$d" ] && set -- "$@" "$d"; done
+coded() { printf %s%s "$1" "$3" | base64 2>/dev/null | tr -d '\n' | sed 's/.==*$//' | cut -c "$2-"; }
 command -v grep >/dev/null && command -v printenv >/dev/null || exit 90
 for n in $names; do
 	v=$(printenv "$n") || continue
 	long=$(printf '%s\n' "$v" | { m=; while IFS= read -r l; do [ "${#l}" -gt "${#m}" ] && m=$l; done; printf %s "$m"; })
-	for p in "$long" "$(printf %s "$v" | base64 2>/dev/null | tr -d '\n=')"; do
+	for form in plain 0 1 2; do
+		case $form in
+		plain) p=$long ;;
+		0) p=$(coded "" 1 "$v") ;;
+		1) p=$(coded 0 3 "$v") ;;
+		2) p=$(coded 00 4 "$v") ;;
+		esac
+		q=$p
+		if [ $form != plain ] && [ "${#p}" -ge 24 ]; then
+			half=$((${#p} / 2))
+			[ $half -le 30 ] || half=30
+			q=$(printf %s "$p" | cut -c "$((half + 1))-$((2 * half))")
+			p=$(printf %s "$p" | cut -c "1-$half")
+		fi
 		[ "${#p}" -ge 6 ] || continue
-		f=$(find "$@" -type f $since -exec grep -lsF -e "$p" -- {} + 2>/dev/null </dev/null | head -n 1)
+		f=$(find "$@" -type f $since -exec grep -lsF -e "$p" -e "$q" -- {} + 2>/dev/null </dev/null | head -n 1)
 		[ -z "$f" ] || { printf '%s\n%s\n' "$n" "$f"; exit 0; }
 	done
 done`
