@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -185,7 +184,7 @@ func (a *app) seed(ctx context.Context, s *session.Session, work string, p *head
 	}
 	take = slices.DeleteFunc(slices.Clone(take), func(c workspace.Change) bool { return newer[c.Name] })
 	dir := s.Sandbox.Info().Dir
-	if err := a.fill(ctx, s.Sandbox, dir, h, take); err != nil {
+	if err := fill(ctx, s.Sandbox, dir, h, take, p); err != nil {
 		return "", err
 	}
 	if err := s.Fetch(ctx); err != nil { // so that it is this session's work too, whatever comes next
@@ -207,7 +206,7 @@ func (a *app) seed(ctx context.Context, s *session.Session, work string, p *head
 }
 
 // fill makes changes in a sandbox.
-func (a *app) fill(ctx context.Context, sb sandbox.Sandbox, dir string, h *workspace.Home, changes []workspace.Change) error {
+func fill(ctx context.Context, sb sandbox.Sandbox, dir string, h *workspace.Home, changes []workspace.Change, p *headless.Printer) error {
 	if names := workspace.Deleted(changes); len(names) > 0 {
 		var list bytes.Buffer
 		for _, name := range names {
@@ -218,20 +217,11 @@ func (a *app) fill(ctx context.Context, sb sandbox.Sandbox, dir string, h *works
 			return errors.Join(err, fmt.Errorf("delete what was deleted: exit %d", exit))
 		}
 	}
-	pr, pw := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := h.Tar(pw, changes)
-		pw.CloseWithError(err)
-		done <- err
-	}()
-	err := sandbox.Unpack(ctx, sb, dir, pr)
-	if err != nil {
-		pr.CloseWithError(err)
-	} else {
-		io.Copy(io.Discard, pr) // padding at the end
+	filled, err := h.Send(ctx, sb, dir, changes)
+	if err == nil && len(filled) > 0 {
+		p.Note("%s", workspace.Filled(filled))
 	}
-	return errors.Join(err, <-done)
+	return err
 }
 
 // remembering makes an agent keep its conversation, a new one or t, and make it

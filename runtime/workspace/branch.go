@@ -1,11 +1,8 @@
 package workspace
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // ErrBranchExists says that a branch of that name is there with other content.
@@ -354,47 +350,4 @@ func (g *plumbing) identity() (name, email string) {
 		return "talkops", "talkops@localhost"
 	}
 	return name, email
-}
-
-// Tar writes what is new or changed as a tar archive.
-func (h *Home) Tar(w io.Writer, changes []Change) error {
-	tw := tar.NewWriter(w)
-	for _, c := range changes {
-		if c.Now == nil {
-			continue
-		}
-		hd := &tar.Header{Name: c.Name, Mode: int64(c.Now.Mode), ModTime: h.Run.Started.Truncate(time.Second), Format: tar.FormatPAX}
-		switch c.Now.Kind {
-		case Dir:
-			hd.Typeflag, hd.Name = tar.TypeDir, c.Name+"/"
-		case Link:
-			hd.Typeflag, hd.Linkname, hd.Mode = tar.TypeSymlink, c.Now.Target, 0o777
-		default:
-			hd.Typeflag, hd.Size = tar.TypeReg, c.Now.Size
-		}
-		if err := tw.WriteHeader(hd); err != nil {
-			return fmt.Errorf("%q: %w", c.Name, err)
-		}
-		if c.Now.Kind != File {
-			continue
-		}
-		if err := h.copyTo(tw, *c.Now); err != nil {
-			return fmt.Errorf("%q: %w", c.Name, err)
-		}
-	}
-	return tw.Close()
-}
-
-func (h *Home) copyTo(w io.Writer, e Entry) error {
-	f, err := h.open(e)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(w, io.TeeReader(f, sum))
-	if err == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) != e.Sum {
-		err = errDamaged
-	}
-	return err
 }

@@ -146,3 +146,36 @@ func TestALargeFileIsNamedWithItsSizes(t *testing.T) {
 		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 }
+
+// What was saved with holes has them in another machine too, or it is told.
+func TestSavedHolesStayHolesInAnotherMachine(t *testing.T) {
+	_, box, sb, h := sent(t, map[string]string{"a": "x"})
+	sh(t, box, `truncate -s 9M tail; truncate -s 8M all; printf end >> tail; chmod 755 tail; echo y > a; mkdir d; ln -s a d/link`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	for userland, path := range map[string]string{"GNU": os.Getenv("PATH"), "no tar": pathWithout(t, "tar")} {
+		t.Run(userland, func(t *testing.T) {
+			other := t.TempDir()
+			filled, err := h.Send(t.Context(), boxAt(t, other, path), other, h.Changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTrees(t, other, box)
+			want := []string{"all", "tail"}
+			if userland == "GNU" {
+				want = nil
+			}
+			if !slices.Equal(filled, want) {
+				t.Errorf("told are %q, want %q", filled, want)
+			}
+			info, err := os.Lstat(filepath.Join(other, "tail"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if userland == "GNU" && stored(info) > 64<<10 {
+				t.Errorf("%d bytes are on the disk", stored(info))
+			}
+		})
+	}
+}

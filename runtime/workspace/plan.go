@@ -470,11 +470,19 @@ func (p *Plan) Report(w io.Writer) {
 		fmt.Fprintf(w, "note: %s are sent as they are, but are one name where case or the form of accents does not count\n", sample(names, nil))
 	}
 	if len(p.filled) > 0 {
-		fmt.Fprintf(w, "note: %s arrived without holes, as large as it reads: the sandbox's tar makes none\n", sample(p.filled, nil))
+		fmt.Fprintf(w, "note: %s\n", Filled(p.filled))
 	}
 	for _, d := range p.Tracked {
 		fmt.Fprintf(w, "note: %s is in git but was not sent; to send it: [sync] include = [%q]\n", d, d)
 	}
+}
+
+// Filled says of sparse files that a sandbox has them without holes.
+func Filled(names []string) string {
+	if len(names) == 1 {
+		return sample(names, nil) + " arrived without holes, as large as it reads: the sandbox's tar makes none"
+	}
+	return sample(names, nil) + " arrived without holes, as large as they read: the sandbox's tar makes none"
 }
 
 // sample lists a few names, quoted where they are odd, with what is known of them.
