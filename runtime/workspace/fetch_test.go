@@ -146,3 +146,28 @@ func TestChangesComeHomeWithoutTar(t *testing.T) {
 	os.RemoveAll(filepath.Join(box, "node_modules"))
 	sameTrees(t, root, box)
 }
+
+// Of a file that grew over the limit, what came home before is kept.
+func TestWhatGrowsOverTheLimitStaysAsItCameBefore(t *testing.T) {
+	_, box, sb, h := sent(t, map[string]string{"a": "x"})
+	sh(t, box, `echo first > log; echo b > b`)
+	h.Most = 1000
+	if err := h.Bring(t.Context(), sb, false); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, box, `head -c 5000 /dev/zero >> log`)
+	if err := h.Bring(t.Context(), sb, true); err == nil {
+		t.Fatal("nothing is over")
+	}
+	again, err := OpenHome(h.Dir)
+	if err != nil || strings.Join(changed(again), " ") != "b log" || len(again.Left) != 1 {
+		t.Fatalf("noted %+v, %v", again, err)
+	}
+	root := t.TempDir()
+	if out, err := again.Pull(t.Context(), root, again.Changes); err != nil || len(out.Conflicts) > 0 {
+		t.Fatal(out, err)
+	}
+	if got := sh(t, root, "cat log"); got != "first\n" {
+		t.Errorf("kept is %q", got)
+	}
+}

@@ -346,6 +346,12 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 	var left []Left
 	var want []string
 	over := h.over(changes.Written, l.Tree)
+	// What came earlier is better than nothing.
+	earlier := func(name string) {
+		if old := h.change(name); old != nil && old.Now != nil && old.Now.Kind == File {
+			next[name] = *old
+		}
+	}
 	note := func(name string, now *Entry) {
 		c := Change{Name: name, Now: now}
 		if was, sent := h.base.Sent[name]; sent {
@@ -365,6 +371,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 		case File:
 			if why := over[name]; why != "" {
 				left = append(left, Left{name, why, true, true})
+				earlier(name)
 				continue
 			}
 			note(name, &e)
@@ -394,11 +401,8 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 			c.Now.Sum, c.Now.Size = sum.Sum, sum.Size
 			continue
 		}
-		// What came earlier is better than nothing.
 		delete(next, name)
-		if old := h.change(name); old != nil && old.Now != nil && old.Now.Kind == File {
-			next[name] = *old
-		}
+		earlier(name)
 		why := "it could not be read"
 		if full(err) {
 			why = "the disk of this computer is full"
