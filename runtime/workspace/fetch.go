@@ -68,13 +68,15 @@ func (h *Home) add(r io.Reader, most int64) (Entry, error) {
 
 // fetch brings the content of the named files. Their names travel in as many
 // batches as command lines of a safe length need; what is large comes by itself.
-// What the sandbox could not pack is missing from the result.
+// What the sandbox could not pack is missing from the result. Where this computer has
+// no room for one file, there may be some for the next; the error says so at the end.
 func (h *Home) fetch(ctx context.Context, sb sandbox.Sandbox, names []string, tree Tree) (map[string]Entry, error) {
 	got := map[string]Entry{}
 	isLarge := func(name string) bool { return tree[name].Size > maxPiece }
 	large := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isLarge(name) })
 	names = slices.DeleteFunc(slices.Clone(names), isLarge)
 	var batch []string
+	var noRoom error
 	size := 0
 	for i, name := range names {
 		batch, size = append(batch, "./"+name), size+len(name)+8
@@ -85,7 +87,10 @@ func (h *Home) fetch(ctx context.Context, sb sandbox.Sandbox, names []string, tr
 		if err == nil || sandbox.CodeOf(err) == sandbox.CodeNoSpace {
 			err = h.fetchEach(ctx, sb, batch, got)
 		}
-		if err != nil {
+		switch {
+		case full(err):
+			noRoom = err
+		case err != nil:
 			return got, err
 		}
 		batch, size = nil, 0
@@ -95,21 +100,26 @@ func (h *Home) fetch(ctx context.Context, sb sandbox.Sandbox, names []string, tr
 		switch {
 		case errors.Is(err, errShort):
 		case sandbox.CodeOf(err) == sandbox.CodeNoSpace:
-			if err := h.fetchEach(ctx, sb, []string{name}, got); err != nil {
+			if err = h.fetchEach(ctx, sb, []string{name}, got); full(err) {
+				noRoom = err
+			} else if err != nil {
 				return got, err
 			}
+		case full(err):
+			noRoom = err
 		case err != nil:
 			return got, err
 		default:
 			got[name] = e
 		}
 	}
-	return got, nil
+	return got, noRoom
 }
 
 // fetchEach reads one by one what is missing of names. That works where a full disk
 // leaves commands no place for what they print.
 func (h *Home) fetchEach(ctx context.Context, sb sandbox.Sandbox, names []string, got map[string]Entry) error {
+	var noRoom error
 	for _, name := range names {
 		name = strings.TrimPrefix(name, "./")
 		if _, is := got[name]; is {
@@ -127,11 +137,13 @@ func (h *Home) fetchEach(ctx context.Context, sb sandbox.Sandbox, names []string
 		switch {
 		case err == nil:
 			got[name] = e
-		case full(err), ctx.Err() != nil, errors.Is(err, sandbox.ErrUnavailable), errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
+		case full(err):
+			noRoom = err
+		case ctx.Err() != nil, errors.Is(err, sandbox.ErrUnavailable), errors.Is(err, sandbox.ErrGone), errors.Is(err, sandbox.ErrUnauthenticated):
 			return err
 		}
 	}
-	return nil
+	return noRoom
 }
 
 func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []string, got map[string]Entry) error {
@@ -143,6 +155,7 @@ func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []strin
 	}
 	pr, pw := io.Pipe()
 	done := make(chan struct{})
+	var noRoom error
 	go func() {
 		defer close(done)
 		pw.CloseWithError(sandbox.Pack(ctx, sb, h.base.Dir, names, pw, zstandard()))
@@ -171,6 +184,10 @@ func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []strin
 			switch hd.Typeflag {
 			case tar.TypeReg:
 				e, err := h.add(tr, maxArchived)
+				if full(err) {
+					noRoom = err
+					continue
+				}
 				if err != nil {
 					return err
 				}
@@ -187,6 +204,9 @@ func (h *Home) fetchBatch(ctx context.Context, sb sandbox.Sandbox, names []strin
 	}
 	pr.CloseWithError(err)
 	<-done
+	if err == nil {
+		err = noRoom
+	}
 	return err
 }
 
