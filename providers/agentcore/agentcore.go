@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -89,16 +90,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return opening.Open(ctx, spec, a.create, a.attach)
 }
 
 // Destroy stops the session spec.ID.

@@ -10,21 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// openingLabel tells the session of one Open from another's of the same name.
-	openingLabel = "talkops-opening"
-
 	defaultLifetime = 8 * time.Hour // which is also the most
 	leastLifetime   = time.Minute
 
 	startWithin = 3 * time.Minute
-	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 )
 
 // create starts a new session and waits until it answers commands.
@@ -45,111 +41,53 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[openingLabel] = rest.Random()
+	labels[opening.Label] = rest.Random()
 	name, err := compose(name, labels)
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.post(ctx, creation{
+	want := creation{
 		Name:    name,
 		Timeout: int((lifetime + time.Second - 1) / time.Second),
 		Token:   rest.Random() + rest.Random() + "-talkops", // at least 33 characters
-	})
-	if err != nil {
-		return nil, err
+	}
+	return opening.Create(ctx, opening.Creation[session]{
+		Send:   func(ctx context.Context) (session, error) { return a.post(ctx, want) },
+		Unsure: opening.Lost,
+		Made: func(ctx context.Context) ([]session, error) {
+			if id, err := a.named(ctx, want.Name); err == nil && id != "" {
+				return []session{{ID: id}}, nil
+			}
+			return nil, nil
+		},
+		ID:  func(s session) string { return s.ID },
+		End: a.stop,
+	}, func(ctx context.Context, s session) (*box, error) { return a.ready(ctx, spec, s) })
+}
+
+// ready brings the new session s to where commands run in it. If s was found after
+// its answer was lost, only its id is known.
+func (a *api) ready(ctx context.Context, spec sandbox.Spec, s session) (*box, error) {
+	if s.Timeout == 0 {
+		if whole, err := a.get(ctx, s.ID); err == nil {
+			s = whole
+		}
 	}
 	if spec.Created != nil {
 		spec.Created(sandbox.Info{Provider: "agentcore", ID: a.interpreter + "/" + s.ID, Expires: s.expires()})
 	}
-	b, err := a.enter(ctx, spec, s)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if serr := a.stop(clean, s.ID); serr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be stopped: %w", err, s.ID, serr)
-	}
-	return nil, err
+	return a.enter(ctx, spec, s)
 }
 
 // post sends the creation. Its token makes asking again harmless, and its name is
-// unique, so after a lost answer the session is found by it. If post fails or ctx
-// ends, no session is left.
-func (a *api) post(ctx context.Context, want creation) (session, error) {
-	type answer struct {
-		s   session
-		err error
+// unique.
+func (a *api) post(ctx context.Context, want creation) (s session, err error) {
+	err = a.JSON(ctx, rest.Request{Op: "create sandbox", Method: "PUT", Path: "/sessions/start", JSON: want}, &s)
+	if err == nil && !isSession.MatchString(s.ID) {
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "AgentCore's answer has no id"}
 	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		var s session
-		err := a.JSON(req, rest.Request{Op: "create sandbox", Method: "PUT", Path: "/sessions/start", JSON: want}, &s)
-		if err == nil && !isSession.MatchString(s.ID) {
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "AgentCore's answer has no id"}
-		}
-		s.Timeout = want.Timeout
-		done <- answer{s, err}
-	}()
-
-	select {
-	case got := <-done:
-		if code := rest.Status(got.err); got.err == nil || code != 0 && code < 500 {
-			return got.s, got.err
-		}
-		find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-		defer cancel()
-		if id, err := a.named(find, want.Name); err == nil && id != "" {
-			s, err := a.get(find, id)
-			if err == nil {
-				return s, nil
-			}
-			return session{ID: id}, nil
-		}
-		return session{}, got.err
-	case <-ctx.Done():
-	}
-
-	// The session may come into being after all: it is awaited a while, by its
-	// answer or by its name, and stopped.
-	ended := rest.Ended(ctx, "create sandbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	var id string
-	for waiting := true; waiting && id == ""; {
-		select {
-		case got := <-done:
-			id, waiting = got.s.ID, false
-		case <-look.C:
-			id, _ = a.named(late, want.Name)
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for range 2 {
-		if id == "" {
-			id, _ = a.named(late, want.Name)
-		}
-		if id == "" {
-			break
-		}
-		if err := a.stop(late, id); err != nil {
-			return session{}, fmt.Errorf("%w; sandbox %s could not be stopped: %w", ended, id, err)
-		}
-		id = ""
-	}
-	return session{}, ended
+	s.Timeout = want.Timeout
+	return s, err
 }
 
 // attach opens the session spec.ID. One that has ended cannot be started again.

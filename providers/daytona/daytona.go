@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -66,16 +67,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return opening.Open(ctx, spec, a.create, a.attach)
 }
 
 // Destroy deletes the sandbox spec.ID.
@@ -84,10 +76,7 @@ func (Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if spec.ID == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
-	}
-	return a.destroy(ctx, spec.ID)
+	return opening.Destroy(ctx, spec, a.destroy)
 }
 
 // List returns the sandboxes that carry spec.Labels.

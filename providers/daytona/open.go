@@ -9,23 +9,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// openingLabel tells the machine of one Open from another's of the same name.
-	openingLabel = "talkops-opening"
-
 	defaultIdle     = 2 * time.Hour
 	defaultLifetime = 24 * time.Hour
 	deleteAfter     = time.Hour // after it has been stopped
 
 	startWithin = 3 * time.Minute
 	buildWithin = 20 * time.Minute
-	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 )
 
 // create makes a new sandbox and waits until it answers commands.
@@ -55,22 +51,17 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		want.Build = &build{Dockerfile: "FROM " + spec.Image + "\n"}
 	}
 	maps.Copy(want.Labels, spec.Labels)
-	want.Labels[openingLabel] = rest.Random()
+	want.Labels[opening.Label] = rest.Random()
 
-	m, err := a.post(ctx, want)
-	if err != nil {
-		return nil, err
-	}
-	b, err := a.ready(ctx, spec, m, want.TTL)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, m.ID); derr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be deleted: %w", err, m.ID, derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[machine]{
+		Send:   func(ctx context.Context) (machine, error) { return a.post(ctx, want) },
+		Unsure: opening.Lost,
+		Taken:  opening.Conflict,
+		Name:   want.Name,
+		Made:   func(ctx context.Context) ([]machine, error) { return a.made(ctx, want), nil },
+		ID:     func(m machine) string { return m.ID },
+		End:    a.destroy,
+	}, func(ctx context.Context, m machine) (*box, error) { return a.ready(ctx, spec, m, want.TTL) })
 }
 
 // ready brings the new machine m to where commands run in it.
@@ -96,91 +87,23 @@ func (a *api) ready(ctx context.Context, spec sandbox.Spec, m machine, ttl int) 
 	return a.enter(ctx, spec, m)
 }
 
-// post sends the creation. The name is the caller's or random and the opening
-// label is unique, so after a lost answer the machine is found by its name and
-// known by its label. If post fails or ctx ends, no machine is left.
-func (a *api) post(ctx context.Context, want creation) (machine, error) {
-	type answer struct {
-		m   machine
-		err error
+// post sends the creation.
+func (a *api) post(ctx context.Context, want creation) (m machine, err error) {
+	err = a.JSON(ctx, rest.Request{Op: "create sandbox", Method: "POST", Path: "/sandbox", JSON: want, Retry: rest.Always}, &m)
+	if err == nil && m.ID == "" {
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "Daytona's answer has no id"}
 	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		var m machine
-		err := a.JSON(req, rest.Request{Op: "create sandbox", Method: "POST", Path: "/sandbox", JSON: want, Retry: rest.Always}, &m)
-		if err == nil && m.ID == "" {
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "Daytona's answer has no id"}
-		}
-		done <- answer{m, err}
-	}()
+	return m, err
+}
 
-	select {
-	case got := <-done:
-		if got.err == nil {
-			return got.m, nil
-		}
-		switch code := rest.Status(got.err); {
-		case code == http.StatusConflict, code == 0, code >= 500:
-			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-			defer cancel()
-			if m, err := a.get(find, want.Name); err == nil && m.Labels[openingLabel] == want.Labels[openingLabel] {
-				return m, nil
-			}
-			if code == http.StatusConflict {
-				return machine{}, &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: "create sandbox", Msg: fmt.Sprintf("the name %s is taken", want.Name), Err: got.err}
-			}
-		}
-		return machine{}, got.err
-	case <-ctx.Done():
+// made returns the machine that the creation has made, if there is one: it has its
+// name, which is the caller's or random, and its opening label, which is unique.
+func (a *api) made(ctx context.Context, want creation) []machine {
+	m, err := a.get(ctx, want.Name)
+	if err != nil || m.Labels[opening.Label] != want.Labels[opening.Label] || ending(m.State) {
+		return nil
 	}
-
-	// The machine may come into being after all: it is awaited a while, by its
-	// answer or by its name, and deleted.
-	ended := rest.Ended(ctx, "create sandbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	ours := func() (string, bool) {
-		m, err := a.get(late, want.Name)
-		if err != nil || m.Labels[openingLabel] != want.Labels[openingLabel] || ending(m.State) {
-			return "", false
-		}
-		return m.ID, true
-	}
-	var id string
-	for waiting := true; waiting && id == ""; {
-		select {
-		case got := <-done:
-			id, waiting = got.m.ID, false
-		case <-look.C:
-			id, _ = ours()
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for range 2 {
-		if other, ok := ours(); ok && id == "" {
-			id = other
-		}
-		if id == "" {
-			break
-		}
-		if err := a.destroy(late, id); err != nil {
-			return machine{}, fmt.Errorf("%w; sandbox %s could not be deleted: %w", ended, id, err)
-		}
-		id = ""
-	}
-	return machine{}, ended
+	return []machine{m}
 }
 
 // attach opens the machine spec.ID, starting it if it is stopped.
@@ -300,8 +223,6 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err != nil {
 		return nil, err
 	}
-	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
-		spec.Progress("working directory is " + rest.Clean(b.dir))
-	}
+	opening.TellDir(spec, b.dir)
 	return b, nil
 }

@@ -9,22 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// E2B's sandboxes have no names: labels of talkops's own hold the caller's name
-	// and tell the machine of one Open from all others.
-	nameLabel    = "talkops-name"
-	openingLabel = "talkops-opening"
+	// nameLabel holds the caller's name: E2B's sandboxes have none.
+	nameLabel = "talkops-name"
 
 	defaultLifetime = time.Hour // the most that E2B gives every account
 
 	startWithin = 3 * time.Minute
 	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 )
 
 // create makes a new sandbox and waits until it answers commands.
@@ -34,7 +32,7 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 	}
 	want := creation{Template: a.template, Timeout: seconds(spec.Lifetime), Metadata: map[string]string{}}
 	maps.Copy(want.Metadata, spec.Labels)
-	want.Metadata[openingLabel] = rest.Random()
+	want.Metadata[opening.Label] = rest.Random()
 	if spec.Name != "" {
 		want.Metadata[nameLabel] = spec.Name
 	}
@@ -48,20 +46,12 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 			want.Template = id
 		}
 	}
-	m, err := a.post(ctx, want)
-	if err != nil {
-		return nil, err
-	}
-	b, err := a.ready(ctx, spec, m, want)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, m.ID); derr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be deleted: %w", err, m.ID, derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[machine]{
+		Send: func(ctx context.Context) (machine, error) { return a.post(ctx, want) },
+		Made: func(ctx context.Context) ([]machine, error) { return a.made(ctx, want) },
+		ID:   func(m machine) string { return m.ID },
+		End:  a.destroy,
+	}, func(ctx context.Context, m machine) (*box, error) { return a.ready(ctx, spec, m, want) })
 }
 
 // ready brings the new machine m to where commands run in it.
@@ -129,93 +119,46 @@ func hours(message string) int64 {
 	return n
 }
 
-// post sends the creation. The opening label is unique, so after a lost answer the
-// machine is found by it. If post fails or ctx ends, no machine is left.
+// post sends the creation until it is answered. A machine whose answer was lost is
+// taken, and no second one is left.
 func (a *api) post(ctx context.Context, want creation) (machine, error) {
-	type answer struct {
-		m      machine
-		err    error
-		unsure bool // an answer was lost
+	m, unsure, err := a.try(ctx, want)
+	if !unsure {
+		return m, err
 	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		for n := 1; ; n++ {
-			m, err := a.ask(req, want)
-			if code := rest.Status(err); err == nil || code != 0 && code < 500 || code == 0 && sandbox.CodeOf(err) != sandbox.CodeUnavailable && sandbox.CodeOf(err) != sandbox.CodeInternal {
-				done <- answer{m, err, n > 1}
-				return
-			}
-			// It may have been made: it is looked for before it is asked for again.
-			made, ferr := a.made(req, want)
-			if ferr == nil && len(made) > 0 {
-				done <- answer{made[0], nil, true}
-				return
-			}
-			if n >= 3 || ferr != nil || rest.Sleep(req, rest.Backoff(n, err)) != nil {
-				done <- answer{m, err, true}
-				return
+	// A request that seemed lost may have been carried out later.
+	if made, ferr := a.made(ctx, want); ferr == nil {
+		for _, other := range made {
+			if other.ID != m.ID || err != nil {
+				err = errors.Join(err, a.destroy(ctx, other.ID))
 			}
 		}
-	}()
-
-	select {
-	case got := <-done:
-		if !got.unsure {
-			return got.m, got.err
-		}
-		// A request that seemed lost may have been carried out later.
-		if made, err := a.made(req, want); err == nil {
-			for _, other := range made {
-				if other.ID != got.m.ID || got.err != nil {
-					got.err = errors.Join(got.err, a.destroy(req, other.ID))
-				}
-			}
-		}
-		return got.m, got.err
-	case <-ctx.Done():
 	}
-
-	// The machine may come into being after all: it is awaited a while, and deleted.
-	ended := rest.Ended(ctx, "create sandbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	for waiting := true; waiting; {
-		select {
-		case <-done:
-			waiting = false
-		case <-look.C:
-			made, err := a.made(late, want)
-			waiting = err != nil || len(made) == 0
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	made, err := a.made(late, want)
-	for _, m := range made {
-		if derr := a.destroy(late, m.ID); derr != nil {
-			err = fmt.Errorf("sandbox %s could not be deleted: %w", m.ID, derr)
-		}
-	}
-	if err != nil {
-		return machine{}, fmt.Errorf("%w; %w", ended, err)
-	}
-	return machine{}, ended
+	return m, err
 }
 
-// made returns the machines that one creation has made.
+// try is post that may leave a machine, and says so.
+func (a *api) try(ctx context.Context, want creation) (m machine, unsure bool, err error) {
+	for n := 1; ; n++ {
+		m, err := a.ask(ctx, want)
+		if code := rest.Status(err); err == nil || code != 0 && code < 500 || code == 0 && sandbox.CodeOf(err) != sandbox.CodeUnavailable && sandbox.CodeOf(err) != sandbox.CodeInternal {
+			return m, n > 1, err
+		}
+		// It may have been made: it is looked for before it is asked for again.
+		made, ferr := a.made(ctx, want)
+		if ferr == nil && len(made) > 0 {
+			return made[0], true, nil
+		}
+		if n >= 3 || ferr != nil || rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
+			return m, true, err
+		}
+	}
+}
+
+// made returns the machines that one creation has made: its opening label is unique.
 func (a *api) made(ctx context.Context, want creation) ([]machine, error) {
 	var made []machine
-	err := a.find(ctx, map[string]string{openingLabel: want.Metadata[openingLabel]}, func(m machine) { made = append(made, m) })
+	err := a.find(ctx, map[string]string{opening.Label: want.Metadata[opening.Label]}, func(m machine) { made = append(made, m) })
 	return made, err
 }
 
@@ -275,9 +218,7 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err != nil {
 		return nil, err
 	}
-	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
-		spec.Progress("working directory is " + rest.Clean(b.dir))
-	}
+	opening.TellDir(spec, b.dir)
 	return b, nil
 }
 

@@ -70,14 +70,6 @@ func classifyData(e *rest.StatusError) sandbox.Code {
 	return ""
 }
 
-// status returns the HTTP status that err tells of, or 0.
-func status(err error) int {
-	if e, ok := errors.AsType[*rest.StatusError](err); ok {
-		return e.Status
-	}
-	return 0
-}
-
 // asleep reports whether a dataplane refused a request, without doing anything,
 // because its sandbox is starting or has just been woken.
 func asleep(err error) bool {
@@ -104,13 +96,13 @@ func (a *api) get(ctx context.Context, name string) (machine, error) {
 func (a *api) destroy(ctx context.Context, name string) error {
 	for n := 1; ; n++ {
 		err := a.JSON(ctx, rest.Request{Op: "delete sandbox " + name, Method: "DELETE", Path: a.path(name)}, nil)
-		switch code := status(err); {
+		switch code := rest.Status(err); {
 		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
 			return nil
 		case code != http.StatusConflict && code != http.StatusBadRequest:
 			return err
 		}
-		if m, gerr := a.get(ctx, name); status(gerr) == http.StatusNotFound || gerr == nil && ending(m.Status) {
+		if m, gerr := a.get(ctx, name); rest.Status(gerr) == http.StatusNotFound || gerr == nil && ending(m.Status) {
 			return nil
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
@@ -155,7 +147,7 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]sandbox.Lis
 // dataplane returns a client for the plane of one sandbox.
 func (a *api) dataplane(m machine) (*rest.Client, error) {
 	// Only a service on this computer may name an address on this computer.
-	if !trusted(m.Dataplane) || !strings.HasPrefix(m.Dataplane, "https:") && strings.HasPrefix(a.Base, "https:") {
+	if !rest.Trusted(m.Dataplane) || !strings.HasPrefix(m.Dataplane, "https:") && strings.HasPrefix(a.Base, "https:") {
 		return nil, &sandbox.Error{Code: sandbox.CodeInternal, Op: "find dataplane", Msg: fmt.Sprintf("LangSmith gave an address that is not https: %q", a.Show(m.Dataplane))}
 	}
 	c := a.Client

@@ -364,7 +364,7 @@ func (j *job) drain(ctx context.Context) error {
 func (j *job) fetch(ctx context.Context, s *stream) error {
 	n, err := j.part(ctx, s.name, s.have, -1, s.w)
 	s.have += n
-	if status(err) == http.StatusNotFound {
+	if rest.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err
@@ -399,7 +399,7 @@ func (j *job) finish(ctx context.Context, sum summary, exit int) error {
 			case err == nil && (!known || s.have >= size):
 				known, size = true, 0
 				continue
-			case status(err) == http.StatusNotFound:
+			case rest.Status(err) == http.StatusNotFound:
 				// A command that was killed may not have come as far as its output.
 				if gone := j.explain(ctx, err); sandbox.CodeOf(gone) == sandbox.CodeGone {
 					return gone
@@ -522,7 +522,7 @@ func (b *box) explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	switch code := status(err); {
+	switch code := rest.Status(err); {
 	case code == 0 && (sandbox.CodeOf(err) == sandbox.CodeUnavailable || sandbox.CodeOf(err) == sandbox.CodeGone):
 	case code == http.StatusBadRequest, code == http.StatusNotFound, code == http.StatusGone, code >= 500:
 	default:
@@ -533,7 +533,7 @@ func (b *box) explain(ctx context.Context, err error) error {
 	look.Timeout = 10 * time.Second
 	m, gerr := (&api{look}).get(ctx, b.id)
 	switch {
-	case status(gerr) == http.StatusNotFound:
+	case rest.Status(gerr) == http.StatusNotFound:
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + b.id, Msg: "the sandbox no longer exists", Err: err}
 	case gerr == nil && (ending(m.Status) || m.Status == "stopped" || m.Status == "failed"):
 		return &sandbox.Error{Code: sandbox.CodeGone, Op: "sandbox " + b.id, Msg: "the sandbox is " + m.Status, Err: err}

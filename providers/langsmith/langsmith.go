@@ -9,12 +9,11 @@ package langsmith
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -70,16 +69,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return opening.Open(ctx, spec, a.create, a.attach)
 }
 
 // Destroy deletes the sandbox spec.ID.
@@ -88,10 +78,7 @@ func (Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if spec.ID == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
-	}
-	return a.destroy(ctx, spec.ID)
+	return opening.Destroy(ctx, spec, a.destroy)
 }
 
 // List returns the sandboxes that carry spec.Labels.
@@ -113,7 +100,7 @@ func connect(spec sandbox.Spec) (*api, error) {
 	if base == "" {
 		base = defaultURL
 	}
-	if !trusted(base) {
+	if !rest.Trusted(base) {
 		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "endpoint must be an https address")
 	}
 	return &api{rest.Client{
@@ -138,18 +125,6 @@ func controlPlane(endpoint string) string {
 		}
 	}
 	return endpoint + "/api/v2/sandboxes"
-}
-
-// trusted reports whether the key may be sent to address: by https, or to this
-// computer.
-func trusted(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && local
 }
 
 // minutes rounds d up to whole minutes and returns them in seconds, with a default for 0.

@@ -3,8 +3,6 @@ package langsmith
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,29 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// openingLabel tells the machine of one Open from another's of the same name.
-	openingLabel = "talkops-opening"
-
 	defaultIdle = 2 * time.Hour
 	deleteAfter = time.Hour // after it has been stopped
 
 	startWithin = 3 * time.Minute
 	buildWithin = 20 * time.Minute
-	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 )
-
-func random() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
 
 // create makes a new sandbox and waits until it answers commands.
 func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
@@ -49,29 +37,24 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		return nil, err
 	}
 	want := creation{
-		Name:     cmp.Or(spec.Name, "talkops-"+random()),
+		Name:     cmp.Or(spec.Name, "talkops-"+rest.Random()),
 		Snapshot: from,
 		Labels:   map[string]string{},
 		Idle:     minutes(spec.Idle, defaultIdle),
 		Delete:   minutes(0, deleteAfter),
 	}
 	maps.Copy(want.Labels, spec.Labels)
-	want.Labels[openingLabel] = random()
+	want.Labels[opening.Label] = rest.Random()
 
-	m, err := a.post(ctx, want)
-	if err != nil {
-		return nil, err
-	}
-	b, err := a.ready(ctx, spec, m)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, m.Name); derr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be deleted: %w", err, m.Name, derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[machine]{
+		Send:   func(ctx context.Context) (machine, error) { return a.ask(ctx, want) },
+		Unsure: func(err error) bool { return opening.Lost(err) || rest.Status(err) == http.StatusRequestTimeout },
+		Taken:  opening.Conflict,
+		Name:   want.Name,
+		Made:   func(ctx context.Context) ([]machine, error) { return a.made(ctx, want), nil },
+		ID:     func(m machine) string { return m.Name },
+		End:    a.destroy,
+	}, func(ctx context.Context, m machine) (*box, error) { return a.ready(ctx, spec, m) })
 }
 
 // ready brings the new machine m to where commands run in it.
@@ -86,87 +69,14 @@ func (a *api) ready(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	return a.enter(ctx, spec, m)
 }
 
-// post sends the creation. The name is the caller's or random and the opening
-// label is unique, so after a lost answer the machine is found by its name and
-// known by its label. If post fails or ctx ends, no machine is left.
-func (a *api) post(ctx context.Context, want creation) (machine, error) {
-	type answer struct {
-		m   machine
-		err error
+// made returns the machine that the creation has made, if there is one: it has its
+// name, which is the caller's or random, and its opening label, which is unique.
+func (a *api) made(ctx context.Context, want creation) []machine {
+	m, err := a.get(ctx, want.Name)
+	if err != nil || m.Labels[opening.Label] != want.Labels[opening.Label] || ending(m.Status) {
+		return nil
 	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		m, err := a.ask(req, want)
-		done <- answer{m, err}
-	}()
-
-	select {
-	case got := <-done:
-		if got.err == nil {
-			return got.m, nil
-		}
-		switch code := status(got.err); {
-		case code == http.StatusConflict, code == http.StatusRequestTimeout, code == 0, code >= 500:
-			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-			defer cancel()
-			if m, err := a.get(find, want.Name); err == nil && m.Labels[openingLabel] == want.Labels[openingLabel] {
-				return m, nil
-			}
-			if code == http.StatusConflict {
-				return machine{}, &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: "create sandbox", Msg: fmt.Sprintf("the name %s is taken", want.Name), Err: got.err}
-			}
-		}
-		return machine{}, got.err
-	case <-ctx.Done():
-	}
-
-	// The machine may come into being after all: it is awaited a while, by its
-	// answer or by its name, and deleted.
-	ended := rest.Ended(ctx, "create sandbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	ours := func() (string, bool) {
-		m, err := a.get(late, want.Name)
-		if err != nil || m.Labels[openingLabel] != want.Labels[openingLabel] || ending(m.Status) {
-			return "", false
-		}
-		return m.Name, true
-	}
-	var name string
-	for waiting := true; waiting && name == ""; {
-		select {
-		case got := <-done:
-			name, waiting = got.m.Name, false
-		case <-look.C:
-			name, _ = ours()
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for range 2 {
-		if other, ok := ours(); ok && name == "" {
-			name = other
-		}
-		if name == "" {
-			break
-		}
-		if err := a.destroy(late, name); err != nil {
-			return machine{}, fmt.Errorf("%w; sandbox %s could not be deleted: %w", ended, name, err)
-		}
-		name = ""
-	}
-	return machine{}, ended
+	return []machine{m}
 }
 
 // ask sends the creation until it is answered. What the account may not have is
@@ -178,7 +88,7 @@ func (a *api) ask(ctx context.Context, want creation) (machine, error) {
 		if err == nil && m.Name == "" {
 			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "create sandbox", Msg: "LangSmith's answer has no name"}
 		}
-		code, failed := sandbox.CodeOf(err), status(err)
+		code, failed := sandbox.CodeOf(err), rest.Status(err)
 		again := code == sandbox.CodeRateLimited || code == sandbox.CodeUnavailable && (failed == 0 || failed >= 500)
 		if err == nil || !again || n >= 4 || rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
 			return m, err
@@ -220,7 +130,7 @@ func (a *api) await(ctx context.Context, spec sandbox.Spec, m machine, start boo
 			}
 			// It may be starting already.
 			err := a.JSON(limited, rest.Request{Op: op, Method: "POST", Path: a.path(m.Name, "start"), Retry: rest.Always, JSON: struct{}{}}, nil)
-			if code := status(err); err != nil && (code != http.StatusConflict && code != http.StatusBadRequest || rest.Quota(err.Error())) {
+			if code := rest.Status(err); err != nil && (code != http.StatusConflict && code != http.StatusBadRequest || rest.Quota(err.Error())) {
 				return m, err
 			}
 		case ending(m.Status), m.Status == "stopped":
@@ -302,8 +212,6 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	if b.run, _, b.dir, err = posix.Entered(out, exit); err != nil {
 		return nil, err
 	}
-	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
-		spec.Progress("working directory is " + rest.Clean(b.dir))
-	}
+	opening.TellDir(spec, b.dir)
 	return b, nil
 }

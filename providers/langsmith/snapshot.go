@@ -88,7 +88,7 @@ func (a *api) findSnapshot(ctx context.Context, ref string) (snapshot, error) {
 	if err == nil && s.ID == "" {
 		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "LangSmith's answer has no id"}
 	}
-	if status(err) != http.StatusNotFound {
+	if rest.Status(err) != http.StatusNotFound {
 		return s, err
 	}
 	// A name alone means a snapshot that is ready.
@@ -147,7 +147,7 @@ func (a *api) build(ctx context.Context, ref, image string) (snapshot, error) {
 	if err == nil && s.ID == "" {
 		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "LangSmith's answer has no id"}
 	}
-	if code := status(err); err != nil && ctx.Err() == nil && (code == 0 || code == http.StatusConflict || code >= 500) {
+	if code := rest.Status(err); err != nil && ctx.Err() == nil && (code == 0 || code == http.StatusConflict || code >= 500) {
 		if found, ferr := a.findSnapshot(ctx, ref); ferr == nil {
 			return found, nil
 		}

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/providers/modal/internal/wire"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -391,9 +392,9 @@ func (a *api) destroy(ctx context.Context, id string) error {
 	return err
 }
 
-// named returns the id of the running sandbox of that name, if it is the one of
-// that opening.
-func (a *api) named(ctx context.Context, name, opening string) (string, error) {
+// named returns the id of the running sandbox of that name, if its opening label is
+// this.
+func (a *api) named(ctx context.Context, name, label string) (string, error) {
 	found, err := call(ctx, a, "find sandbox "+name, a.SandboxGetFromNameV2, &wire.SandboxGetFromNameRequest{
 		SandboxName: name, EnvironmentName: a.Environment, AppName: appName,
 	}, policy{})
@@ -404,7 +405,7 @@ func (a *api) named(ctx context.Context, name, opening string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if untag(tags.GetTags())[openingLabel] != opening {
+	if untag(tags.GetTags())[opening.Label] != label {
 		return "", &sandbox.Error{Code: sandbox.CodeNotFound, Op: "find sandbox " + name, Msg: "it is another's"}
 	}
 	return found.GetSandboxId(), nil

@@ -11,6 +11,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -87,12 +88,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
+	b, err := opening.Open(ctx, spec, a.create, a.attach)
 	if err != nil {
 		a.close()
 		return nil, err
@@ -107,10 +103,7 @@ func (Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 		return err
 	}
 	defer a.close()
-	if spec.ID == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
-	}
-	return a.destroy(ctx, spec.ID)
+	return opening.Destroy(ctx, spec, a.destroy)
 }
 
 // List returns the sandboxes that carry spec.Labels.

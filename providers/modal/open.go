@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/providers/modal/internal/wire"
@@ -18,9 +19,6 @@ import (
 )
 
 const (
-	// openingLabel tells the machine of one Open from another's of the same name.
-	openingLabel = "talkops-opening"
-
 	// Modal ends a sandbox after five minutes if it is not told otherwise, and
 	// after a day at the latest.
 	defaultIdle     = 2 * time.Hour
@@ -35,8 +33,6 @@ const (
 	startWithin  = 5 * time.Minute
 	readyWithin  = time.Minute
 	buildWithin  = 20 * time.Minute
-	cleanWithin  = 30 * time.Second
-	lateWithin   = 10 * time.Second
 )
 
 // create makes a new sandbox and waits until it answers commands.
@@ -61,7 +57,7 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, spec.Labels)
-	labels[openingLabel] = rest.Random()
+	labels[opening.Label] = rest.Random()
 	name := cmp.Or(spec.Name, "talkops-"+rest.Random())
 	idle := seconds(spec.Idle, defaultIdle)
 	want := &wire.SandboxCreateV2Request{
@@ -77,24 +73,28 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		},
 	}
 	began := time.Now()
-	made, err := a.post(ctx, want, labels[openingLabel])
-	if err != nil {
-		return nil, err
-	}
 	expires := began.Add(time.Duration(want.Definition.TimeoutSecs) * time.Second)
-	b, err := a.ready(ctx, spec, made, expires)
-	if err == nil {
-		return b, nil
-	}
-	if sandbox.CodeOf(err) == sandbox.CodeGone {
-		err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "start sandbox " + made.GetSandboxId(), Msg: "it ended before it was ready: " + err.Error()}
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, made.GetSandboxId()); derr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be ended: %w", err, made.GetSandboxId(), derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[*wire.SandboxCreateV2Response]{
+		Send:   func(ctx context.Context) (*wire.SandboxCreateV2Response, error) { return a.post(ctx, want) },
+		Unsure: func(err error) bool { return transient(err) || sandbox.CodeOf(err) == sandbox.CodeInternal },
+		Taken:  func(err error) bool { return is(err, codes.AlreadyExists) },
+		Name:   name,
+		// The name is the caller's or random, and the opening label is unique.
+		Made: func(ctx context.Context) ([]*wire.SandboxCreateV2Response, error) {
+			if id, err := a.named(ctx, name, labels[opening.Label]); err == nil {
+				return []*wire.SandboxCreateV2Response{{SandboxId: id}}, nil
+			}
+			return nil, nil
+		},
+		ID:  (*wire.SandboxCreateV2Response).GetSandboxId,
+		End: a.destroy,
+	}, func(ctx context.Context, made *wire.SandboxCreateV2Response) (*box, error) {
+		b, err := a.ready(ctx, spec, made, expires)
+		if sandbox.CodeOf(err) == sandbox.CodeGone {
+			err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "start sandbox " + made.GetSandboxId(), Msg: "it ended before it was ready: " + err.Error()}
+		}
+		return b, err
+	})
 }
 
 func nameable(name string) bool {
@@ -204,84 +204,14 @@ func (a *api) join(ctx context.Context, id string, last *string) (*wire.GenericR
 	return nil, err
 }
 
-// post sends the creation. The name is the caller's or random and the opening
-// label is unique, so after a lost answer the machine is found by its name and
-// known by its label. If post fails or ctx ends, no machine is left.
-func (a *api) post(ctx context.Context, want *wire.SandboxCreateV2Request, opening string) (*wire.SandboxCreateV2Response, error) {
+// post sends the creation.
+func (a *api) post(ctx context.Context, want *wire.SandboxCreateV2Request) (*wire.SandboxCreateV2Response, error) {
 	const op = "create sandbox"
-	name := want.GetDefinition().GetName()
-	type answer struct {
-		made *wire.SandboxCreateV2Response
-		err  error
+	made, err := call(ctx, a, op, a.SandboxCreateV2, want, policy{within: createWithin})
+	if err == nil && made.GetSandboxId() == "" {
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "Modal's answer has no id"}
 	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		made, err := call(req, a, op, a.SandboxCreateV2, want, policy{within: createWithin})
-		if err == nil && made.GetSandboxId() == "" {
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "Modal's answer has no id"}
-		}
-		done <- answer{made, err}
-	}()
-
-	select {
-	case got := <-done:
-		if got.err == nil {
-			return got.made, nil
-		}
-		if is(got.err, codes.AlreadyExists) || transient(got.err) || sandbox.CodeOf(got.err) == sandbox.CodeInternal {
-			find, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-			defer cancel()
-			if id, err := a.named(find, name, opening); err == nil {
-				return &wire.SandboxCreateV2Response{SandboxId: id}, nil
-			}
-			if is(got.err, codes.AlreadyExists) {
-				return nil, &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: op, Msg: fmt.Sprintf("the name %s is taken", name), Err: got.err}
-			}
-		}
-		return nil, got.err
-	case <-ctx.Done():
-	}
-
-	// The machine may come into being after all: it is awaited a while, by its
-	// answer or by its name, and ended.
-	over := rest.Ended(ctx, op)
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	var id string
-	for waiting := true; waiting && id == ""; {
-		select {
-		case got := <-done:
-			id, waiting = got.made.GetSandboxId(), false
-		case <-look.C:
-			id, _ = a.named(late, name, opening)
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for range 2 {
-		if other, err := a.named(late, name, opening); err == nil && id == "" {
-			id = other
-		}
-		if id == "" {
-			break
-		}
-		if err := a.destroy(late, id); err != nil {
-			return nil, fmt.Errorf("%w; sandbox %s could not be ended: %w", over, id, err)
-		}
-		id = ""
-	}
-	return nil, over
+	return made, err
 }
 
 // attach opens the machine spec.ID.
@@ -373,8 +303,6 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, id, task string, acc
 			return nil, err
 		}
 	}
-	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
-		spec.Progress("working directory is " + rest.Clean(b.dir))
-	}
+	opening.TellDir(spec, b.dir)
 	return b, nil
 }

@@ -11,22 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// openingLabel tells the machine of one Open from another's.
-	openingLabel = "talkops-opening"
-
 	defaultLifetime = 4 * time.Hour
 	mostLifetime    = 48 * time.Hour
 
 	startWithin = 3 * time.Minute
 	buildWithin = 20 * time.Minute
-	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 	holdFor     = 20 // seconds a wait call is held
 )
 
@@ -51,33 +47,29 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		want.Launch.KeepAlive = seconds(defaultLifetime)
 	}
 	maps.Copy(want.Metadata, spec.Labels)
-	want.Metadata[openingLabel] = rest.Random()
+	want.Metadata[opening.Label] = rest.Random()
 	if err := a.from(ctx, spec, &want); err != nil {
 		return nil, err
 	}
 
 	begin := time.Now()
-	m, err := a.post(ctx, want)
-	if err != nil {
-		return nil, err
-	}
-	if m.Created <= 0 {
-		m.Created = begin.UnixMilli()
-	}
-	m.Launch = want.Launch
-	if spec.Created != nil {
-		spec.Created(sandbox.Info{Provider: "runloop", ID: m.ID, Expires: m.expires()})
-	}
-	b, err := a.ready(ctx, spec, m, false)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, m.ID); derr != nil {
-		return nil, fmt.Errorf("%w; devbox %s could not be shut down: %w", err, m.ID, derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[machine]{
+		Noun:  "devbox",
+		Send:  func(ctx context.Context) (machine, error) { return a.send(ctx, want) },
+		Made:  func(ctx context.Context) ([]machine, error) { return a.find(ctx, want), nil },
+		ID:    func(m machine) string { return m.ID },
+		End:   a.destroy,
+		Every: time.Second,
+	}, func(ctx context.Context, m machine) (*box, error) {
+		if m.Created <= 0 {
+			m.Created = begin.UnixMilli()
+		}
+		m.Launch = want.Launch
+		if spec.Created != nil {
+			spec.Created(sandbox.Info{Provider: "runloop", ID: m.ID, Expires: m.expires()})
+		}
+		return a.ready(ctx, spec, m, false)
+	})
 }
 
 // seconds rounds d up to whole seconds.
@@ -93,67 +85,8 @@ func (a *api) ready(ctx context.Context, spec sandbox.Spec, m machine, resume bo
 	return a.enter(ctx, spec, m)
 }
 
-// post sends the creation. Its request id makes Runloop do it once, and its
-// opening label is unique, so that after a lost answer the devbox is found by it.
-// If post fails or ctx ends, no devbox is left.
-func (a *api) post(ctx context.Context, want creation) (machine, error) {
-	type answer struct {
-		m   machine
-		err error
-	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		m, err := a.send(req, want)
-		done <- answer{m, err}
-	}()
-
-	select {
-	case got := <-done:
-		return got.m, got.err
-	case <-ctx.Done():
-	}
-
-	// The devbox may come into being after all: it is awaited a while, by its
-	// answer or by its label, and shut down.
-	ended := rest.Ended(ctx, "create devbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for waiting := true; waiting; {
-		select {
-		case got := <-done:
-			waiting = false
-			if got.err == nil {
-				if err := a.destroy(late, got.m.ID); err != nil {
-					return machine{}, fmt.Errorf("%w; devbox %s could not be shut down: %w", ended, got.m.ID, err)
-				}
-			}
-		case <-look.C:
-			waiting = len(a.find(late, want)) == 0
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for _, m := range a.find(late, want) {
-		if err := a.destroy(late, m.ID); err != nil {
-			return machine{}, fmt.Errorf("%w; devbox %s could not be shut down: %w", ended, m.ID, err)
-		}
-	}
-	return machine{}, ended
-}
-
-// send sends the creation until it is answered. A devbox whose answer was lost is
-// taken, and no second one is left.
+// send sends the creation until it is answered. Its request id makes Runloop do it
+// once, and a devbox whose answer was lost is taken; no second one is left.
 func (a *api) send(ctx context.Context, want creation) (machine, error) {
 	r := rest.Request{Op: "create devbox", Method: "POST", Path: "/v1/devboxes", JSON: want, Header: once(), Retry: rest.Never}
 	for n := 1; ; n++ {
@@ -187,13 +120,13 @@ func (a *api) send(ctx context.Context, want creation) (machine, error) {
 	}
 }
 
-// find returns the devboxes that the creation has made.
+// find returns the devboxes that the creation has made: its opening label is unique.
 func (a *api) find(ctx context.Context, want creation) []machine {
 	var made []machine
 	for _, status := range []string{"queued", "provisioning", "initializing", "running", "failure"} {
 		each(ctx, a, "find devbox", "/v1/devboxes", "devboxes", url.Values{"status": {status}}, func(m machine) {
 			known := slices.ContainsFunc(made, func(x machine) bool { return x.ID == m.ID })
-			if !known && m.Metadata[openingLabel] == want.Metadata[openingLabel] {
+			if !known && m.Metadata[opening.Label] == want.Metadata[opening.Label] {
 				made = append(made, m)
 			}
 		})
@@ -313,8 +246,6 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 			return nil, err
 		}
 	}
-	if spec.Dir != "" && spec.Progress != nil && !strings.HasSuffix(b.dir, strings.TrimSuffix(spec.Dir, "/")) {
-		spec.Progress("working directory is " + rest.Clean(b.dir))
-	}
+	opening.TellDir(spec, b.dir)
 	return b, nil
 }

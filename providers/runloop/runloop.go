@@ -10,6 +10,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -65,16 +66,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return opening.Open(ctx, spec, a.create, a.attach)
 }
 
 // Destroy shuts the devbox spec.ID down.
@@ -83,10 +75,7 @@ func (Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if spec.ID == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
-	}
-	return a.destroy(ctx, spec.ID)
+	return opening.Destroy(ctx, spec, a.destroy)
 }
 
 // List returns the devboxes that carry spec.Labels as metadata.

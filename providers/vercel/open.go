@@ -9,15 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 const (
-	// openingLabel tells the machine of one Open from another's of the same name.
-	openingLabel = "talkops-opening"
-
 	everyPlan    = 45 * time.Minute // what every plan allows a session, and the default
 	mostLifetime = 24 * time.Hour   // what the best plan allows
 
@@ -26,7 +24,6 @@ const (
 	startWithin = 3 * time.Minute
 	buildWithin = 20 * time.Minute
 	cleanWithin = 30 * time.Second
-	lateWithin  = 10 * time.Second
 )
 
 // create makes a new sandbox and waits until it answers commands.
@@ -57,7 +54,7 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		want.Name = "talkops-" + rest.Random()
 	}
 	maps.Copy(want.Tags, spec.Labels)
-	want.Tags[openingLabel] = rest.Random()
+	want.Tags[opening.Label] = rest.Random()
 	if spec.Snapshot != "" {
 		id, err := a.snapshot(ctx, spec.Snapshot)
 		if err != nil {
@@ -66,20 +63,17 @@ func (a *api) create(ctx context.Context, spec sandbox.Spec) (*box, error) {
 		want.Source = &source{"snapshot", id}
 	}
 
-	m, err := a.post(ctx, spec, want)
-	if err != nil {
-		return nil, err
-	}
-	b, err := a.ready(ctx, spec, m)
-	if err == nil {
-		return b, nil
-	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	if derr := a.destroy(clean, m.Sandbox.Name); derr != nil {
-		return nil, fmt.Errorf("%w; sandbox %s could not be deleted: %w", err, m.Sandbox.Name, derr)
-	}
-	return nil, err
+	return opening.Create(ctx, opening.Creation[machine]{
+		Send: func(ctx context.Context) (machine, error) { return a.send(ctx, spec, want) },
+		Made: func(ctx context.Context) ([]machine, error) {
+			if m, ok := a.ours(ctx, want); ok {
+				return []machine{m}, nil
+			}
+			return nil, nil
+		},
+		ID:  func(m machine) string { return m.Sandbox.Name },
+		End: a.destroy,
+	}, func(ctx context.Context, m machine) (*box, error) { return a.ready(ctx, spec, m) })
 }
 
 // ready brings the new machine m to where commands run in it.
@@ -94,72 +88,11 @@ func (a *api) ready(ctx context.Context, spec sandbox.Spec, m machine) (*box, er
 	return a.enter(ctx, spec, m)
 }
 
-// post sends the creation. The name is unique to the project and the opening label
-// to this call, so after a lost answer the machine is found by its name and known
-// by its label. If post fails or ctx ends, no machine is left.
-func (a *api) post(ctx context.Context, spec sandbox.Spec, want creation) (machine, error) {
-	type answer struct {
-		m   machine
-		err error
-	}
-	req, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan answer, 1)
-	finished := make(chan struct{})
-	defer func() { stop(); <-finished }()
-	go func() {
-		defer close(finished)
-		m, err := a.send(req, spec, want)
-		done <- answer{m, err}
-	}()
-
-	select {
-	case got := <-done:
-		return got.m, got.err
-	case <-ctx.Done():
-	}
-
-	// The machine may come into being after all: it is awaited a while, by its
-	// answer or by its name, and deleted.
-	ended := rest.Ended(ctx, "create sandbox")
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
-	defer cancel()
-	limit := time.NewTimer(lateWithin)
-	defer limit.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	found := false
-	for waiting := true; waiting && !found; {
-		select {
-		case got := <-done:
-			found, waiting = got.err == nil, false
-		case <-look.C:
-			_, found = a.ours(late, want)
-		case <-limit.C:
-			waiting = false
-		}
-	}
-	stop()
-	<-finished
-	// The request may have been under way once more when it was stopped.
-	for range 2 {
-		if !found {
-			_, found = a.ours(late, want)
-		}
-		if !found {
-			break
-		}
-		if err := a.destroy(late, want.Name); err != nil {
-			return machine{}, fmt.Errorf("%w; sandbox %s could not be deleted: %w", ended, want.Name, err)
-		}
-		found = false
-	}
-	return machine{}, ended
-}
-
-// ours returns the machine that the creation has made, if it has.
+// ours returns the machine that the creation has made, if it has: its name is unique
+// to the project, and its opening label to the creation.
 func (a *api) ours(ctx context.Context, want creation) (machine, bool) {
 	m, err := a.get(ctx, want.Name, false)
-	return m, err == nil && m.Sandbox.Tags[openingLabel] == want.Tags[openingLabel]
+	return m, err == nil && m.Sandbox.Tags[opening.Label] == want.Tags[opening.Label]
 }
 
 // send sends the creation until it is answered. The machine whose answer was lost

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -84,16 +85,7 @@ func (Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err := a.lasting(); err != nil {
 		return nil, err
 	}
-	var b *box
-	if spec.ID != "" {
-		b, err = a.attach(ctx, spec)
-	} else {
-		b, err = a.create(ctx, spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return opening.Open(ctx, spec, a.create, a.attach)
 }
 
 // Destroy deletes the sandbox spec.ID.
@@ -102,10 +94,7 @@ func (Provider) Destroy(ctx context.Context, spec sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if spec.ID == "" {
-		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
-	}
-	return a.destroy(ctx, spec.ID)
+	return opening.Destroy(ctx, spec, a.destroy)
 }
 
 // List returns the sandboxes that carry spec.Labels as tags.
