@@ -159,6 +159,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.GoReaches = func(dir string) bool { return goReaches(dir, cache) }
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
+	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
 	p.Context.Dashed = func() bool { return dashed(root) || dashedIndex(root) }
 	if logs != "" {
 		p.Context.Logs = real(logs)

@@ -38,9 +38,9 @@ func (c *command) forge(name string, args []word) {
 	verb := at(words, 1)
 	o := split(args, "-X", "--method", "-f", "-F", "--raw-field", "--field", "--input", "-H", "--header", "-R", "--repo", "-q", "--jq", "-t", "--template", "-L", "--limit")
 	for _, w := range o.values("-q", "--jq") {
-		if !w.static || jqMore.MatchString(w.text) {
+		if !w.static || !filters(w.text, nil) {
 			c.secrets = true
-			c.find(T1s, "shows the environment")
+			c.find(T1s, "may show the environment")
 		}
 	}
 	for i, w := range args {

@@ -465,7 +465,7 @@ func (k kind) fits(c *command, w word) bool {
 			c.secrets = true
 			c.find(T1s, "shows the environment, or reads more than the file")
 		}
-		return w.static
+		return w.static && filters(w.text, nil)
 	case aPackage:
 		return w.static && !strings.ContainsAny(w.text, "/:~") && !strings.HasSuffix(w.text, ".rb")
 	case aKey:

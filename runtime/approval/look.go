@@ -37,6 +37,11 @@ func (c *command) look(name string, args []word) {
 		c.fd(name, args)
 		return
 	case "yq":
+		for _, w := range c.yqTexts(o) {
+			if !w.static || !filters(w.text, yqWords) {
+				c.find(T1s, "may read more than the file")
+			}
+		}
 		if o.has("-i", "--inplace", "--in-place") {
 			for i, w := range o.operands {
 				if i > 0 || !strings.ContainsAny(w.text, "=|( ") {
@@ -48,9 +53,6 @@ func (c *command) look(name string, args []word) {
 		for i, w := range append(slices.Clone(o.operands), o.values("--expression")...) {
 			if i > 0 || strings.Contains(w.text, "/") || !c.in.unknown && w.static && Secret(c.Home, "/"+w.text) {
 				c.read(w)
-			}
-			if w.static && (jqMore.MatchString(w.text) || strings.Contains(w.text, "eval") || strings.Contains(w.text, "load") || strings.Contains(w.text, "env(") || strings.Contains(w.text, "strenv") || strings.Contains(w.text, "envsubst") || strings.Contains(w.text, "system")) {
-				c.find(T1s, "may read more than the file")
 			}
 		}
 	case "yamllint":
@@ -113,10 +115,28 @@ func (c *command) fd(name string, args []word) {
 	c.find(T0, "looks")
 }
 
+// yqTexts are the program texts of yq. The first operand is one, unless it can be
+// nothing but the name of a file.
+func (c *command) yqTexts(o options) []word {
+	all := slices.Clone(o.values("--expression"))
+	operands := o.operands
+	if len(operands) > 0 && slices.Contains([]string{"e", "eval", "ea", "eval-all"}, operands[0].text) {
+		operands = operands[1:]
+	}
+	if len(operands) == 0 || len(all) > 0 {
+		return all
+	}
+	if w := operands[0]; w.static && strings.Trim(w.text, ".") != "" && w.text[0] != '.' && !strings.ContainsFunc(w.text, func(r rune) bool { return r > 126 || r < '-' || strings.ContainsRune(":;<=>?@[\\]^`{|}", r) }) && strings.Contains(w.text, ".") {
+		c.read(w)
+		return all
+	}
+	return append(all, operands[0])
+}
+
 // chosen judges the patterns that choose the files to read.
 func (c *command) chosen(patterns []word) {
 	for _, w := range patterns {
-		if w.static && (Secret("", "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)) {
+		if w.static && !strings.HasPrefix(w.text, "!") && (Secret("", "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)) {
 			c.secrets = true
 			c.find(T1s, "reads credentials")
 		}
@@ -220,9 +240,7 @@ func (c *command) sed(args []word) {
 	c.find(T0, "looks")
 }
 
-// awkActs finds what lets an awk program do more than print.
-var awkActs = regexp.MustCompile(`system|getline|[|>@]|close|ENVIRON|ARGV|SYMTAB|PROCINFO|include|load|fflush|print.*"/`)
-
+// awk judges awk, whose program text may hold no more than awkLooks knows.
 func (c *command) awk(args []word) {
 	o := split(args, "-F", "-v", "-f", "-i", "-l", "-e", "-E", "--field-separator", "--assign", "--file", "--include", "--load", "--source", "--exec")
 	if !o.only("-F", "-v", "--field-separator", "--assign", "--version", "--posix", "--traditional") {
@@ -234,7 +252,7 @@ func (c *command) awk(args []word) {
 		return
 	}
 	program := o.operands[0]
-	if !program.static || awkActs.MatchString(program.text) {
+	if !program.static || !awkLooks(program.text) {
 		c.find(T3, "runs a program text that was not read")
 		return
 	}

@@ -253,6 +253,7 @@ func (c *command) read(w word) {
 		c.find(T1s, "reads a file whose name is not known")
 		return
 	}
+	c.held(w, false)
 	for _, name := range at {
 		if c.throughLink(name) {
 			c.find(T1s, "may read through a link that leads out of the workspace")

@@ -45,6 +45,9 @@ func (p Policy) Approve(ctx context.Context, req Request) (Decision, error) {
 	if c.LinksOut != nil {
 		c.LinksOut = sync.OnceValue(c.LinksOut)
 	}
+	if c.Secrets != nil {
+		c.Secrets = sync.OnceValue(c.Secrets)
+	}
 	if c.Dashed != nil {
 		c.Dashed = sync.OnceValue(c.Dashed)
 	}

@@ -266,9 +266,11 @@ func (o options) values(names ...string) []word {
 
 // program judges a program by its name, and holds it against the table of forms.
 func (c *command) program(name string, args []word) {
-	from := len(*c.found)
+	from, spares := len(*c.found), c.spares
+	c.below(name, args)
 	c.does(name, args)
 	c.gate(name, args, from)
+	c.spares = spares
 }
 
 // does judges what a program does by its name.

@@ -32,6 +32,10 @@ type Context struct {
 	// machine is this computer; nil is never.
 	LinksOut func() bool
 
+	// Secrets lists the files of credentials in the workspace, absolute, where the
+	// machine is this computer; nil is none.
+	Secrets func() []string
+
 	// Dashed reports whether a file in the workspace has a name that programs take for
 	// an option, where the machine is this computer; nil is never.
 	Dashed func() bool
@@ -138,14 +142,15 @@ type command struct {
 	within bool // it is the body of a function
 	aside  bool // the command is sent elsewhere or fed: it may not run at all
 
-	patterns map[string]bool // variables that hold the names that a pattern stands for
-	direct   bool            // a simple command as it stands, not one that a program starts
-	moves    bool            // a function may change the directory
-	compares bool            // values are compared, not shown
-	wrote    *bool           // a file was written, with what is not known
-	traced   *bool           // the shell shows the words of what it runs
-	filled   map[string]bool // directories into which trees were put
-	sets     map[string]bool // variables that functions may change; "" is all
+	patterns map[string]bool   // variables that hold the names that a pattern stands for
+	direct   bool              // a simple command as it stands, not one that a program starts
+	moves    bool              // a function may change the directory
+	spares   func(string) bool // the program leaves out a file of that name in the workspace
+	compares bool              // values are compared, not shown
+	wrote    *bool             // a file was written, with what is not known
+	traced   *bool             // the shell shows the words of what it runs
+	filled   map[string]bool   // directories into which trees were put
+	sets     map[string]bool   // variables that functions may change; "" is all
 
 	found *[]Finding
 	*effects
@@ -166,6 +171,8 @@ type input struct {
 	text    *string // the whole of it
 	unknown bool    // it comes from somewhere
 	names   bool    // it is names of files of the workspace
+
+	spares func(name string) bool // it is not among them
 }
 
 type mark func(*Finding)
@@ -388,6 +395,9 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 			left, right := c.child(), c.child()
 			left.stmt(x.X)
 			right.in = input{unknown: true, names: left.names(x.X)}
+			if right.in.names {
+				right.in.spares = left.foundBy(x.X)
+			}
 			right.stmt(x.Y)
 		})
 	}

@@ -290,6 +290,8 @@ func (c *command) xargs(args []word) {
 	for i := range rest {
 		rest[i].found = names && !rest[i].static && !strings.HasPrefix(rest[i].text, "-")
 	}
+	c = c.child()
+	c.spares = c.in.spares
 	c.perFile(append(slices.Clone(rest), word{many: true, found: names}), !names)
 }
 
@@ -355,6 +357,8 @@ func (c *command) findFiles(args []word) {
 				unknown := func(string) bool { return true }
 				in.GitRuns, in.Composes = unknown, unknown
 			}
+			in = in.child()
+			in.spares = c.under(roots, sought(args))
 			in.perFile(words, !c.here() && len(roots) == 0)
 		case "-delete":
 			for _, r := range roots {
@@ -405,6 +409,7 @@ func (c *command) perFile(words []word, anywhere bool) {
 	for _, f := range found {
 		if f.Tier == T1s && !anywhere && f.Reason == "reads a file whose name is not known" {
 			f.Tier, f.Reason = T0, "looks"
+			c.held(literal("."), true)
 		}
 		*c.found = append(*c.found, f)
 	}

@@ -1,0 +1,56 @@
+package approval
+
+import "testing"
+
+func TestFilesOfCredentialsInATree(t *testing.T) {
+	t.Parallel()
+	at := Context{Place: Place{Host: true}, Dir: "/w", Workspace: "/w", Home: "/home/me", Secrets: func() []string { return []string{"/w/.env", "/w/tls/server.pem"} }}
+	for line, want := range map[string]Verdict{
+		"grep -r X .": Ask, "grep -rn X": Ask, "grep -r X src": Allow, "grep -d recurse X .": Ask,
+		"grep -r X * ": Ask, "grep -r --include='*.tf' X .": Allow, "grep -r --include='*' X .": Ask,
+		"grep -r --exclude=.env --exclude='*.pem' X .": Allow, "grep -r --exclude=.env X .": Ask, "grep -r --exclude-dir=tls --exclude='.env*' X .": Allow,
+		"rg X": Ask, "rg X -g '!*.pem'": Allow, "rg X -g '!tls'": Allow, "rg --hidden X -g '!*.pem'": Ask, "rg -t go X": Allow, "rg X src": Allow, "rg -g '*.tf' X": Allow, "cat a | rg X": Allow,
+		"cat *": Allow, "cat tls/*": Ask, "cat */*": Ask, "cat .*": Ask, "head -1 src/*": Allow,
+		"tar czf a.tgz .": Ask, "tar czf a.tgz src": Allow, "tar czf a.tgz --exclude=.env --exclude='*.pem' .": Allow, "tar tf a.tgz": Allow,
+		"zip -r a.zip .": Ask, "zip -r a.zip src": Allow, "cp -r tls copy": Ask, "cp -r src copy": Allow, "rsync -a ./ out": Ask, "diff -r src tls": Ask, "diff -rq src tls": Allow,
+		"find . -type f -exec grep X {} +": Ask, "find . -name '*.tf' -exec grep X {} +": Allow, "find src -type f -exec cat {} +": Allow,
+		"find . -name '*.tf' -o -name '*.go' | xargs grep X": Allow, "find . -name '*.tf' -o -type f | xargs grep X": Ask, "find . -type f | xargs cat": Ask, "find src -type f | xargs cat": Allow,
+		"git ls-files | xargs grep X": Ask, "git ls-files '*.go' | xargs grep X": Allow, "rg -l X src | xargs head": Allow,
+	} {
+		if j := Judge(line, at, ""); j.Verdict != want {
+			t.Errorf("%s: %v (%s), want %v", line, j.Verdict, j.Finding.Reason, want)
+		}
+	}
+}
+
+func TestProgramTexts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`.`: true, `.items[].metadata.name`: true, `.items[] | select(.status.phase == "Running") | .metadata.name`: true, `map(select(.a > 1)) | length`: true, `to_entries[] | "\(.key)=\(.value.x)"`: true,
+		`{name: .metadata.name, env: .spec.env, kind}`: true, `[.[] | {a, b: .c}] | sort_by(.a) | .[0:3] | @csv`: true, `.a as $x | $x.b // "no"`: true, `. as [$a, {b: $c}] | $a + $c`: true, `.env`: true, `keys[] | test("^env")`: true,
+		`env`: false, `$ENV`: false, `$ ENV`: false, "$\nENV.PATH": false, `"\(env)"`: false, `{a: env}`: false, `{(env): 1}`: false, `$__prog_args`: false, `include "x"; .`: false, `import "x" as y; .`: false, `input_filename`: false, `. # x`: false, `def f: env; f`: false,
+		`"a\(1 + (env|length))"`: false, `{a, env: env}`: false, `get_search_list`: false, `. as $env | env.PATH`: false,
+	} {
+		if filters(text, nil) != want {
+			t.Errorf("jq %s: want %v", text, want)
+		}
+	}
+	for text, want := range map[string]bool{
+		`.metadata.my-label`: true, `.a | sort_keys(..)`: true, `.image = "x:1"`: true, `load("x")`: false, `strenv(X)`: false, `env(X)`: false, `"x" | envsubst`: false, `.a | eval`: false, `load_str("/etc/passwd")`: false, `"a\" | load(\"f\") | \"b"`: false, `system("id")`: false,
+	} {
+		if filters(text, yqWords) != want {
+			t.Errorf("yq %s: want %v", text, want)
+		}
+	}
+	for text, want := range map[string]bool{
+		`{print $1}`: true, `NR==1{print $NF}`: true, `$3 > 100 {n++} END {print n/NR}`: true, `/error/ && !/debug/ {print $1, $2}`: true, `BEGIN{FS=":"} {printf "%s\n", $1}`: true, `{a[$1]+=$2} END {for (k in a) print k, a[k]}`: true, `length($0) > 80`: true, `/^[a-z]+$/`: true,
+		`{print (a > b)}`: true, `{if ($5 > 80) print $6 " " $5}`: true, `!seen[$0]++`: true, `{s = s $1; gsub(/\//, "-")} END {print s}`: true, "{\n  x = $1 / 2\n  print x\n}": true,
+		`{print > "f"}`: false, `{print $1 >> "f"}`: false, "{print $1,\n$2 > \"f\"}": false, `{print | "sh"}`: false, `{print |& "sh"}`: false, `{system($1)}`: false, `{system ($1)}`: false, `BEGIN{getline x < "f"}`: false, `BEGIN{while (("id" | getline l) > 0) print l}`: false,
+		`BEGIN{print ENVIRON["X"]}`: false, `BEGIN{f="system"; @f("id")}`: false, `@include "x"`: false, `BEGIN{ARGV[1]="x"}`: false, `{if(1)/"/;system("x")/"/}`: false, `{x++/system("x")/1}`: false, `/[]/ "]/;{system(x)} #"`: false, `/[\]/"]/;{system(x)} #"/`: false,
+		"{print \"a\\\n\" > \"f\"}": false, `{close("x")}`: false, `function f(x) {return x}`: false, `{length /x/; system("y") /}`: false, `{printf("a") > "f"}`: false, `{print(1)(2) > "f"}`: false,
+	} {
+		if awkLooks(text) != want {
+			t.Errorf("awk %s: want %v", text, want)
+		}
+	}
+}
