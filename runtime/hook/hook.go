@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tail"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -143,7 +144,7 @@ func (s *Set) start(ctx context.Context, h Hook, c Call) error {
 	if s.Note != nil && (c.Event == SessionStart || c.Event == SessionEnd) {
 		s.Note("hook %s runs on this computer: %s", h.Name, strings.Join(h.Command, " "))
 	}
-	out := &tail{}
+	out := &tail.Buffer{Most: outputMax}
 	within, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	exit, err := s.Host.Exec(within, sandbox.Cmd{
@@ -160,28 +161,6 @@ func (s *Set) start(ctx context.Context, h Hook, c Call) error {
 		return fail(exit, out.String())
 	}
 	return nil
-}
-
-// tail keeps the end of what is written. It may be written to from two sides.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - outputMax; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.b), "\ufffd")
 }
 
 // call is what a program is told of a tool call.

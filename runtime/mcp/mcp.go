@@ -11,12 +11,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/talkops-ai/talkops/runtime/tail"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -49,7 +49,7 @@ type Client struct {
 	server  Server
 	session *protocol.ClientSession
 	tools   []tool.Tool
-	said    *tail
+	said    tail.Buffer
 	stop    context.CancelCauseFunc // ends the server's program
 	ended   chan struct{}           // closed when the program has ended
 }
@@ -57,7 +57,7 @@ type Client struct {
 // Connect starts or reaches a server and lists its tools. Host is the user's
 // computer, agent names the program that connects and its version.
 func Connect(ctx context.Context, s Server, host sandbox.Sandbox, agent, version string) (*Client, error) {
-	c := &Client{server: s, said: &tail{}, stop: func(error) {}, ended: make(chan struct{})}
+	c := &Client{server: s, stop: func(error) {}, ended: make(chan struct{})}
 	within, cancel := context.WithTimeout(ctx, min(connectMax, s.Timeout))
 	defer cancel()
 	var transport protocol.Transport
@@ -78,7 +78,7 @@ func Connect(ctx context.Context, s Server, host sandbox.Sandbox, agent, version
 			err = fmt.Errorf("no answer within %v", min(connectMax, s.Timeout))
 		}
 		c.Close()
-		if last := c.said.last(); last != "" {
+		if last := clip(strings.Join(c.said.Lines(1), ""), 300); last != "" {
 			err = fmt.Errorf("%w; it says: %s", err, last)
 		}
 		return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
@@ -114,7 +114,7 @@ func (c *Client) program(ctx context.Context, host sandbox.Sandbox) (protocol.Tr
 	outRead, outWrite := io.Pipe()
 	go func() {
 		defer close(c.ended)
-		_, err := host.Exec(running, sandbox.Cmd{ID: id.String(), Args: c.server.Command, Dir: c.server.Dir, Env: c.server.Env, Stdin: inRead, Stdout: outWrite, Stderr: c.said})
+		_, err := host.Exec(running, sandbox.Cmd{ID: id.String(), Args: c.server.Command, Dir: c.server.Dir, Env: c.server.Env, Stdin: inRead, Stdout: outWrite, Stderr: &c.said})
 		if err == nil {
 			err = errors.New("its program has ended")
 		}
@@ -298,28 +298,4 @@ func text(got *protocol.CallToolResult) string {
 		return strings.ToValidUTF8(b.String(), "\ufffd")
 	}
 	return strings.ToValidUTF8(b.String()[:textMax], "\ufffd") + fmt.Sprintf("\n[%d bytes are left out]", b.Len()-textMax)
-}
-
-// tail keeps the end of what a program says beside its messages.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - 4<<10; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-// last is the last line.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd")), "\n")
-	return clip(lines[len(lines)-1], 300)
 }

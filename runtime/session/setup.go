@@ -8,9 +8,9 @@ import (
 	"io"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/runtime/tail"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -47,7 +47,7 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 		setupCtx, cancel = context.WithTimeout(ctx, s.opts.SetupTimeout)
 	}
 	defer cancel()
-	last := &lines{}
+	last := &tail.Buffer{}
 	w := io.MultiWriter(last, s.opts.Output)
 	exit, err = s.Sandbox.Exec(setupCtx, sandbox.Cmd{Args: args, Dir: dir, Stdout: w, Stderr: w})
 	switch {
@@ -59,40 +59,11 @@ func (s *Session) setup(ctx context.Context, dir string) error {
 	if err != nil {
 		err := s.fail(ctx, "set up", err)
 		if e, ok := errors.AsType[*StartError](err); ok {
-			e.Last = last.list()
+			e.Last = last.Lines(20)
 		}
 		return err
 	}
 	s.opts.Note("setup script done in %s", time.Since(began).Round(100*time.Millisecond))
 	s.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"rm", "-rf", "--", tmp}})
 	return nil
-}
-
-// lines keeps the last lines written to it, by both streams of a command at once.
-type lines struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	const most = 4096
-	l.buf = append(l.buf, p...)
-	if len(l.buf) > most {
-		l.buf = append(l.buf[:0], l.buf[len(l.buf)-most:]...)
-	}
-	return len(p), nil
-}
-
-func (l *lines) list() []string {
-	text := strings.TrimRight(string(l.buf), "\n")
-	if text == "" {
-		return nil
-	}
-	list := strings.Split(text, "\n")
-	if len(list) > 20 {
-		list = list[len(list)-20:]
-	}
-	return list
 }

@@ -23,7 +23,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	out    chan helper.Frame // to the helper
-	stderr *tail
+	stderr *head
 
 	mu   sync.Mutex
 	ops  map[uint32]*running
@@ -66,7 +66,7 @@ func launch(ctx context.Context, l helper.Load, module []byte, dir string) (*pro
 		exe = "/proc/self/exe" // the program as it runs, whatever lies at its place now
 	}
 	p := &process{
-		cmd: exec.Command(exe, helper.Arg), out: make(chan helper.Frame, 256), stderr: &tail{},
+		cmd: exec.Command(exe, helper.Arg), out: make(chan helper.Frame, 256), stderr: &head{},
 		ops: map[uint32]*running{}, dead: make(chan struct{}), kill: make(chan struct{}),
 	}
 	p.cmd.Args[0] = name
@@ -289,26 +289,26 @@ func outcome(ctx context.Context, f helper.Frame) ([]byte, error) {
 	}
 }
 
-// A tail keeps the end of what a helper writes to its standard error.
-type tail struct {
+// A head keeps the beginning of what a helper writes to its standard error.
+type head struct {
 	mu   sync.Mutex
 	data []byte
 }
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	// The first words of a crash say what it is; stacks follow.
-	if room := 8<<10 - len(t.data); room > 0 {
-		t.data = append(t.data, b[:min(room, len(b))]...)
+	if room := 8<<10 - len(h.data); room > 0 {
+		h.data = append(h.data, b[:min(room, len(b))]...)
 	}
 	return len(b), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data)
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.data)
 }
 
 // directory makes the place for a module's native code, which only the user can
