@@ -36,7 +36,7 @@ func (c *command) aws(args []word) {
 		"ecr get-login-password", "ecr get-authorization-token", "ecr-public get-login-password", "ecr-public get-authorization-token", "eks get-token", "codeartifact get-authorization-token", "ec2 get-password-data", "lightsail get-instance-access-details", "iam get-credential-report",
 		"cognito-identity get-credentials-for-identity", "cognito-identity get-open-id-token", "sso get-role-credentials", "configure get", "configure export-credentials", "redshift get-cluster-credentials", "rds generate-db-auth-token", "kms decrypt", "lambda get-function", "lambda get-function-configuration",
 		"lambda list-functions", "ecs describe-task-definition", "ec2 describe-instance-attribute", "ec2 describe-launch-template-versions", "apprunner describe-service", "codebuild batch-get-projects", "appconfig get-configuration", "apigateway get-api-keys", "apigateway get-api-key", "iot describe-endpoint", "s3api get-object", "dynamodb get-item", "lambda list-versions-by-function", "cognito-idp describe-user-pool-client", "cognito-idp describe-identity-provider", "ec2 describe-vpn-connections", "appsync list-api-keys", "ivs get-stream-key",
-		"glue get-connection", "glue get-connections", "batch describe-job-definitions", "batch describe-jobs", "elasticbeanstalk describe-configuration-settings", "amplify get-app", "amplify list-apps", "amplify get-branch", "amplify list-branches", "ecs describe-tasks", "kinesis get-records", "sts get-web-identity-token", "workspaces get-account"}, key):
+		"autoscaling describe-launch-configurations", "cloudfront list-distributions", "events list-targets-by-rule", "stepfunctions describe-execution", "stepfunctions describe-state-machine-for-execution", "glue get-connection", "glue get-connections", "batch describe-job-definitions", "batch describe-jobs", "elasticbeanstalk describe-configuration-settings", "amplify get-app", "amplify list-apps", "amplify get-branch", "amplify list-branches", "ecs describe-tasks", "kinesis get-records", "sts get-web-identity-token", "workspaces get-account"}, key):
 		c.secrets = true
 		c.find(T1s, "returns secrets or data of an account", store)
 	case service == "configure", service == "sso", service == "s3", service == "login":
@@ -83,13 +83,47 @@ func (c *command) gcloud(args []word) {
 		verbs := []string{"list", "describe", "get-iam-policy", "get-value", "read", "lookup"}
 		for i, w := range words {
 			// A resource may be called "list"; then a verb stands before it.
-			if slices.Contains(verbs, w) && i > 0 && (strings.HasSuffix(words[i-1], "s") || slices.Contains([]string{"config", "logging", "auth", "iam", "project-info", "app", "policy"}, words[i-1])) && len(words)-i <= 2 && !slices.ContainsFunc(words[:i], acting) {
+			if slices.Contains(verbs, w) && i > 0 && (strings.HasSuffix(words[i-1], "s") || slices.Contains([]string{"config", "logging", "auth", "iam", "project-info", "app", "policy"}, words[i-1])) && len(words)-i <= 2 && !slices.ContainsFunc(words[min(i, 1):i], acting) {
+				if withEnvironment(words) && (w != "list" || flagged(args, "--format")) && !withoutEnvironment(valuesOf(args, "-format")) {
+					c.secrets = true
+					c.find(T1s, "shows variables that may hold secrets; a format like 'value(status)' does not", store)
+				}
 				c.find(T1, "reads an account")
 				return
 			}
 		}
 		c.find(T4, "acts on an account")
 	}
+}
+
+// withEnvironment reports whether what gcloud describes has variables or metadata
+// in which logins are kept.
+func withEnvironment(words []string) bool {
+	group := strings.Join(words[:min(2, len(words))], " ")
+	return slices.Contains([]string{"functions", "run", "app", "builds", "deployments"}, words[0]) || slices.Contains([]string{"compute instance-templates", "compute project-info"}, group)
+}
+
+// withoutEnvironment reports whether formats show plain fields alone.
+func withoutEnvironment(formats []word) bool {
+	if len(formats) == 0 {
+		return false
+	}
+	for _, w := range formats {
+		text := strings.ToLower(w.text)
+		kind, keys, is := strings.Cut(text, "(")
+		if !w.static || !is || !slices.Contains([]string{"value", "table", "csv", "get"}, kind) || strings.Trim(keys, "abcdefghijklmnopqrstuvwxyz0123456789_.,()[]:= -") != "" ||
+			slices.ContainsFunc(strings.FieldsFunc(keys, func(r rune) bool { return strings.ContainsRune(".,()[]:= -", r) }), func(k string) bool {
+				for _, part := range []string{"env", "template", "metadata", "container", "substitution", "spec", "config", "properties", "step", "auth", "secret", "variable", "value", "items"} {
+					if strings.Contains(k, part) {
+						return true
+					}
+				}
+				return false
+			}) {
+			return false
+		}
+	}
+	return true
 }
 
 // acting reports whether a word is a verb that changes something.

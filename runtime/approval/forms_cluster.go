@@ -50,7 +50,8 @@ docker,podman,nerdctl images: @box -aq --all --digests --quiet name
 docker,podman,nerdctl logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --details name*
 docker,podman,nerdctl inspect: -f=text -s --format=text --size --type=name name*
 docker,podman,nerdctl version,info: -f=text --format=text
-docker,podman,nerdctl top,port,diff: name*
+docker,podman,nerdctl top,diff: name
+docker,podman,nerdctl port: name*
 docker,podman,nerdctl history: @box -qH --quiet --human?text name
 docker,podman,nerdctl stats: @box -a --all --no-stream name*
 docker,podman,nerdctl events: @box --since=text --until=text
@@ -58,7 +59,8 @@ docker,podman,nerdctl image,container,network,volume,machine ls,list: @box -aqnl
 docker,podman,nerdctl image,container,network,volume inspect: -f=text -s --format=text --size name*
 docker,podman,nerdctl image history: @box -qH --quiet name
 docker,podman,nerdctl container logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --details name*
-docker,podman,nerdctl container top,port,stats: --no-stream name*
+docker,podman,nerdctl container top: name
+docker,podman,nerdctl container port,stats: --no-stream name*
 docker,podman,nerdctl system df: -v --verbose --format=text
 docker,podman,nerdctl buildx,builder ls: --no-trunc --format=text
 docker,podman,nerdctl compose ls: -aq --all --quiet --format=text --filter=text
@@ -70,7 +72,6 @@ docker-compose logs: -ft -n=num --follow --tail=num --since=text --until=text --
 argocd app,cluster,repo,proj list,get: -o={json,yaml,wide,name} --output={json,yaml,wide,name} --show-params --refresh name*
 flux get: -A -n=name --all-namespaces --namespace=name name*
 stern: -A -n=name -lc=text --all-namespaces --namespace=name --selector=text --container=text --tail=num --since=num --template=text --output={default,raw,json} --no-follow --timestamps name
-consul kv get: name
 consul members,services:
 nomad job,node,alloc,deployment status: --short --verbose name
 `

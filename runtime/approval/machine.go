@@ -83,7 +83,8 @@ func (c *command) system(name string, args []word) {
 	}
 	switch name {
 	case "systemctl":
-		if first == "show" && strings.Contains(joined(args), "Environment") {
+		o := split(args, "-p", "--property", "-n", "-o", "-t", "--type", "--state", "--lines", "--output")
+		if first == "cat" || first == "show" && (strings.Contains(joined(args), "Environment") || !o.has("-p", "--property") || slices.ContainsFunc(o.values("-p", "--property"), func(w word) bool { return !w.static || w.text == "" || strings.Contains(w.text, "*") })) {
 			c.secrets = true
 			c.find(T1s, "shows the environment of a service")
 			return

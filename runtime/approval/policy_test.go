@@ -576,7 +576,7 @@ func TestLooksThatAct(t *testing.T) {
 		`argocd app get x`,
 		`argocd app list`,
 		`flux get all -A`,
-		`consul kv get x`,
+		`consul members`,
 		`nomad job status x`,
 		`apt list --installed`,
 		`apt-cache policy bash`,
