@@ -82,9 +82,7 @@ func (c *command) reaches(name string, args []word) reach {
 		if o.has("-q", "--brief") {
 			return r
 		}
-		if o.has("-r", "--recursive") {
-			r.roots = operands
-		}
+		r.roots = operands // of directories it compares the files of the same names in any case
 		spare(append(o.values("-x"), o.values("--exclude")...)...)
 	}
 	return r

@@ -54,3 +54,17 @@ func TestProgramTexts(t *testing.T) {
 		}
 	}
 }
+
+// Names that come out of a program's own rules for them.
+func TestNamesMadeByPrograms(t *testing.T) {
+	t.Parallel()
+	at := Context{Place: Place{Host: true}, Dir: "/w", Workspace: "/w", Home: "/home/me"}
+	for _, line := range []string{
+		`gunzip mise.toml-gz`, `gunzip Jenkinsfile-gz`, `gunzip Jenkinsfile_z`, `gunzip -f lefthook.yml-Z`, `gzip -d Jenkinsfile_GZ`,
+		`tar cCf src .envrc a.go`, `tar cfC .envrc src a.go`, `tar vcCf . .git/hooks/pre-commit a`,
+	} {
+		if j := Judge(line, at, ""); j.Verdict == Allow {
+			t.Errorf("%s: %v (%s)", line, j.Verdict, j.Finding.Reason)
+		}
+	}
+}

@@ -260,9 +260,16 @@ func (c *command) archive(name string, args []word) {
 			c.read(w)
 			if name != "iconv" && !o.has("-c", "--stdout", "-t", "--test", "-l", "--list") {
 				c.written(w)
-				if w.static && strings.Trim(strings.TrimSuffix(w.text, path.Ext(w.text)), "*") != "" {
-					w.text = strings.TrimSuffix(w.text, path.Ext(w.text))
-					c.written(w) // what is unpacked
+				// What is unpacked: gzip takes off "-gz" and "_z", too.
+				for _, ends := range []string{path.Ext(w.text), "-gz", "_gz", "-z", "_z"} {
+					name := w.text
+					if ends != "" && len(name) > len(ends) && strings.EqualFold(name[len(name)-len(ends):], ends) {
+						name = name[:len(name)-len(ends)]
+					}
+					if plain := w; w.static && name != w.text && strings.Trim(name, "*") != "" {
+						plain.text = name
+						c.written(plain)
+					}
 				}
 			}
 		}
@@ -321,6 +328,9 @@ func (c *command) tar(args []word) {
 		default:
 			operands = append(operands, a)
 			continue
+		}
+		if i == 0 && a.text[0] != '-' && strings.Contains(flags, "f") && strings.ContainsAny(flags, "CbXTLKNHVgI") {
+			c.find(T3, "may write another file") // the values follow in the order of the letters
 		}
 		for k, f := range flags {
 			switch f {
