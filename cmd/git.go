@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/talkops-ai/talkops/runtime/approval"
 )
 
 // gitRuns reports whether a git that only looks, or adds to the index, would run
@@ -18,6 +21,36 @@ func gitRuns(dir string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return repositoryRuns(ctx, dir, 0)
+}
+
+// shownFiles are the settings that name a file of which git says what is in it where
+// that is not what it expects.
+var shownFiles = []string{"blame.ignorerevsfile", "core.attributesfile", "core.excludesfile", "mailmap.file"}
+
+// shows reports whether such a setting of the repository names a file that is not in it.
+func shows(ctx context.Context, dir, setting string) bool {
+	top, err := lookGit(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return true
+	}
+	values, err := lookGit(ctx, dir, "config", "--local", "--includes", "--get-all", setting)
+	if err != nil {
+		return true
+	}
+	top = real(strings.TrimRight(top, "\n"))
+	for value := range strings.Lines(values) {
+		value = strings.TrimRight(value, "\n")
+		if strings.HasPrefix(value, "~") || strings.HasPrefix(value, "%") {
+			return true
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(top, value)
+		}
+		if at := real(value); value != "" && !strings.HasPrefix(at, top+string(filepath.Separator)) || approval.Secret("", filepath.ToSlash(value)) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxSubmodules is how many submodules are looked into, and how deep.
@@ -34,7 +67,8 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 		return ctx.Err() != nil || !answered && !errors.Is(err, exec.ErrNotFound)
 	}
 	for name := range strings.Lines(settings) {
-		if namesProgram(strings.ToLower(strings.TrimSpace(name))) {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if namesProgram(name) || slices.Contains(shownFiles, name) && shows(ctx, dir, name) {
 			return true
 		}
 	}
