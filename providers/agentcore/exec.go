@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"strconv"
@@ -100,7 +99,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	b.running.Add(1)
 	defer b.running.Add(-1)
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -420,7 +419,7 @@ func (j *job) report(ctx context.Context, wait time.Duration) (report, error) {
 			n, err := s.w.Write(pieces[i])
 			s.have += int64(n)
 			if err != nil {
-				return report{}, fmt.Errorf("%w: %w", errWrite, err)
+				return report{}, rest.WriteFailed(err)
 			}
 		}
 		if r.state == "ended" && !j.ended {
@@ -486,7 +485,7 @@ func (j *job) follow(ctx context.Context) (exit int, why string, err error) {
 					return 0, "", err
 				}
 			}
-		case ctx.Err() != nil || errors.Is(err, errWrite):
+		case ctx.Err() != nil || errors.Is(err, rest.ErrWrite):
 			return 0, "", err
 		default:
 			failures++

@@ -17,9 +17,6 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// errWrite marks a failure of the caller's writer.
-var errWrite = errors.New("the output cannot be written")
-
 // readScript prints the size of the file $1 and the bytes of a small one as base64.
 // The first piece of a larger one goes to the file $2.0 instead.
 const readScript = `s=$( (` + posix.StatScript + `) ) || { e=$?; printf %s "$s"; exit $e; }
@@ -227,7 +224,7 @@ func (b *box) Unpack(ctx context.Context, dir string, r io.Reader) error {
 // upload sends r to the private file name, or in parts to name0, name1 and so on.
 // It returns how many there are, at least one.
 func (b *box) upload(ctx context.Context, name string, parted bool, r io.Reader) (parts int, err error) {
-	source := &posix.Source{R: r}
+	source := &rest.Source{R: r}
 	type piece struct {
 		data []byte
 		last bool

@@ -79,7 +79,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		j.id = rest.Random()
 	}
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -91,7 +91,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	program := "sh -c " + sandbox.Quote(script)
 	if len(program) > inlineMost || !utf8.ValidString(script) {
 		program = "sh " + sandbox.Quote(j.file("c"))
-		if err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
+		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
 			return 0, err
 		}
 	}
@@ -103,7 +103,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	input := "/dev/null"
 	if cmd.Stdin != nil {
 		input = j.file("i")
-		if err := j.upload(ctx, input, cmd.Stdin); err != nil {
+		if _, err := j.upload(ctx, input, cmd.Stdin); err != nil {
 			j.remove(ctx)
 			return 0, err
 		}
@@ -208,7 +208,7 @@ func (j *job) follow(ctx context.Context, contact *rest.Contact) (int, error) {
 			contact.Heard()
 			failures = 0
 			delay = min(delay*3/2, 500*time.Millisecond)
-		case ctx.Err() != nil || errors.Is(err, errWrite) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated:
+		case ctx.Err() != nil || errors.Is(err, rest.ErrWrite) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated:
 			return 0, err
 		default:
 			failures++

@@ -2,16 +2,12 @@ package daytona
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
@@ -19,147 +15,47 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// errWrite marks a failure of the caller's writer.
-var errWrite = errors.New("the output cannot be written")
+// files is how files of the sandbox are read and written.
+func (b *box) files() posix.Files {
+	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain}
+}
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	op := "read " + name
-	if err := posix.CheckPath(op, name); err != nil {
-		return err
-	}
-	out, exit, err := b.shell(ctx, true, posix.StatScript, name)
-	if err != nil {
-		return posix.InOp(op, err)
-	}
-	if exit != 0 {
-		return posix.FileError(op, exit, out)
-	}
-	size, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
-	if err != nil {
-		return &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "its size cannot be read"}
-	}
-	if size == 0 {
-		// It may be one of those the kernel fills while they are read.
-		exit, err := b.Exec(ctx, sandbox.Cmd{Args: []string{"cat", name}, Dir: "/", Stdout: w})
-		if err == nil && exit != 0 {
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Msg: fmt.Sprintf("cat ended with %d", exit)}
-		}
-		return posix.InOp(op, err)
-	}
-	var have int64
-	for n := 1; ; n++ {
-		got, err := b.part(ctx, name, have, size, w)
-		have += got
-		if err == nil {
-			break
-		}
-		if got > 0 {
-			n = 1
-		}
-		if sandbox.CodeOf(err) != sandbox.CodeUnavailable || n >= 4 {
-			return posix.InOp(op, b.explain(ctx, err))
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return rest.Ended(ctx, op)
-		}
-	}
-	if have < size {
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("only %d of %d bytes arrived", have, size)}
-	}
-	return nil
+	return b.files().Read(ctx, name, w, b.part)
 }
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
-	op := "write " + name
-	if err := posix.CheckTarget(op, name); err != nil {
-		return err
-	}
 	j := &job{box: b, id: rest.Random()}
-	moved := false
-	defer func() {
-		if !moved {
-			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
-			defer cancel()
-			j.shell(clean, false, `rm -f "$1"`, j.file("u"))
-		}
-	}()
-	if err := b.upload(ctx, j.file("u"), r); err != nil {
-		return posix.InOp(op, err)
-	}
-	out, exit, err := b.shell(ctx, false, posix.WriteScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()))
-	if err != nil {
-		return posix.InOp(op, err)
-	}
-	if exit != 0 {
-		return posix.WriteError(op, exit, out)
-	}
-	moved = true
-	return nil
+	return b.files().Write(ctx, name, perm, j.file("u"), posix.WriteScript, func(ctx context.Context, private string) (int64, error) {
+		return b.upload(ctx, private, r)
+	})
 }
 
-// upload streams r to the file name, which it replaces. Parents are made.
-func (b *box) upload(ctx context.Context, name string, r io.Reader) error {
-	// An upload of any length is right as long as it goes on.
-	unbounded := *b.tools
-	unbounded.Timeout = 24 * time.Hour
+// upload streams r to the file name, which it replaces. Parents are made. It returns
+// how many bytes r gave; negative is unknown.
+func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, error) {
+	tools := b.tools.Unbounded()
+	request := rest.Request{Op: "upload", Method: "POST", Path: "/files/bulk-upload"}
+	form := rest.Multipart("files[0].path", name, "files[0].file", path.Base(name))
 	if rest.Outside(r) {
-		form, kind := rest.Form("files[0].path", name, "files[0].file", path.Base(name), r)
-		return b.explain(ctx, unbounded.JSON(ctx, rest.Request{Op: "upload", Method: "POST", Path: "/files/bulk-upload", Body: form, Type: kind}, nil))
+		request.Body, request.Type = form(r)
+		return -1, b.explain(ctx, tools.JSON(ctx, request, nil))
 	}
-	pr, pw := io.Pipe()
-	form := multipart.NewWriter(pw)
-	var sent int64
-	watched, r, unwatch := rest.Watch(ctx, r, "upload", "Daytona", silentAfter)
-	defer unwatch()
-	source := &posix.Source{R: r}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := form.WriteField("files[0].path", name)
-		if err == nil {
-			var part io.Writer
-			if part, err = form.CreateFormFile("files[0].file", path.Base(name)); err == nil {
-				sent, err = io.Copy(part, source)
-			}
-		}
-		if err == nil {
-			err = form.Close()
-		}
-		pw.CloseWithError(err)
-	}()
 	var answer struct {
 		Files []struct {
 			Bytes *int64 `json:"bytes"`
 		} `json:"files"`
 	}
-	// The transport waits for its body, which may be a reader that stands still.
-	stop := context.AfterFunc(watched, func() { pr.CloseWithError(watched.Err()) })
-	defer stop()
-	err := unbounded.JSON(watched, rest.Request{
-		Op: "upload", Method: "POST", Path: "/files/bulk-upload", Body: pr, Type: form.FormDataContentType(),
-	}, &answer)
-	pr.CloseWithError(errors.New("the upload has ended"))
-	select {
-	case <-done:
-	case <-ctx.Done():
-		// A reader that stands still, such as a terminal, is left behind.
-		return rest.Ended(ctx, "upload")
+	sent, err := tools.Upload(ctx, request, r, silentAfter, form, func(ctx context.Context, r rest.Request) error {
+		return tools.JSON(ctx, r, &answer)
+	})
+	if err == nil && len(answer.Files) > 0 && answer.Files[0].Bytes != nil && *answer.Files[0].Bytes != sent {
+		err = posix.Short("upload", *answer.Files[0].Bytes, sent)
 	}
-	if err != nil && watched.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(watched)
-	}
-	switch {
-	case source.Err != nil:
-		return fmt.Errorf("upload: %w", source.Err)
-	case err != nil:
-		return b.explain(ctx, err)
-	case len(answer.Files) > 0 && answer.Files[0].Bytes != nil && *answer.Files[0].Bytes != sent:
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "upload", Msg: fmt.Sprintf("only %d of %d bytes arrived", *answer.Files[0].Bytes, sent)}
-	}
-	return nil
+	return sent, b.explain(ctx, err)
 }
 
 // download copies the file name from offset on to w and returns how many bytes
@@ -174,69 +70,21 @@ func (b *box) part(ctx context.Context, name string, offset, size int64, w io.Wr
 	if n, carried, err := b.carry(ctx, name, offset, w); carried {
 		return n, err
 	}
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	idle := time.AfterFunc(idleAfter, cancel)
-	defer idle.Stop()
-	once := *b.tools
-	once.Attempts = 1
-	resp, err := once.Stream(watched, piece(name, fmt.Sprintf("bytes=%d-", offset)))
+	f, err := b.tools.Flow(ctx, piece(name, fmt.Sprintf("bytes=%d-", offset)), idleAfter, idleAfter)
 	if err != nil {
-		if ctx.Err() == nil && watched.Err() != nil {
-			return 0, stalled
-		}
 		return 0, err
 	}
-	defer resp.Body.Close()
-	want := resp.ContentLength
-	switch resp.StatusCode {
-	case http.StatusRequestedRangeNotSatisfiable:
-		return 0, nil
-	case http.StatusPartialContent:
-		if begin := "bytes " + strconv.FormatInt(offset, 10) + "-"; !strings.HasPrefix(resp.Header.Get("Content-Range"), begin) {
-			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "Daytona sent another part than was asked for"}
-		}
-	default:
-		// The range was not honoured: the whole file comes.
-		if rest.IsPage(resp) {
-			return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "Daytona answered with a web page"}
-		}
-		if size >= 0 && want >= 0 && want != size {
-			return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("Daytona sent %d bytes that are not the file", want)}
-		}
-		skipped, err := io.CopyN(io.Discard, resp.Body, offset)
-		if err == io.EOF {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, cut(ctx, err)
-		}
-		if want >= 0 {
-			want -= skipped
-		}
+	defer f.Close()
+	skip, want, whole, err := f.From(offset)
+	switch {
+	case err != nil:
+		return 0, err
+	case whole && rest.IsPage(f.Response):
+		return 0, &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "Daytona answered with a web page"}
+	case whole && size >= 0 && f.ContentLength >= 0 && f.ContentLength != size:
+		return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: fmt.Sprintf("Daytona sent %d bytes that are not the file", f.ContentLength)}
 	}
-	var n int64
-	buf := make([]byte, 64<<10)
-	for {
-		k, err := resp.Body.Read(buf)
-		idle.Reset(idleAfter)
-		if k > 0 {
-			m, werr := w.Write(buf[:k])
-			n += int64(m)
-			if werr != nil {
-				return n, fmt.Errorf("%w: %w", errWrite, werr)
-			}
-		}
-		if err == io.EOF {
-			if want >= 0 && n < want {
-				return n, cut(ctx, io.ErrUnexpectedEOF)
-			}
-			return n, nil
-		}
-		if err != nil {
-			return n, cut(ctx, err)
-		}
-	}
+	return f.Copy(w, skip, want)
 }
 
 // piece asks for a part of the file name.
@@ -268,28 +116,17 @@ func (b *box) carry(ctx context.Context, name string, offset int64, w io.Writer)
 			return 0, false, nil
 		case err != nil:
 			if ctx.Err() == nil && limited.Err() != nil {
-				err = stalled
+				err = b.tools.Stalled("download")
 			}
 			return sum, true, err
 		case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 			return sum, true, nil
 		case resp.StatusCode != http.StatusPartialContent && sum == 0:
 			return 0, false, nil
-		case resp.StatusCode != http.StatusPartialContent, !strings.HasPrefix(resp.Header.Get("Content-Range"), "bytes "+strconv.FormatInt(offset+sum-n, 10)+"-"):
-			return sum, true, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "Daytona sent another part than was asked for"}
+		case resp.StatusCode != http.StatusPartialContent, !rest.Begins(resp, offset+sum-n):
+			return sum, true, b.tools.OtherPart("download")
 		case n < carryMost:
 			return sum, true, nil
 		}
 	}
-}
-
-// stalled is the error of a download that stood still.
-var stalled = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "Daytona does not answer"}
-
-// cut is the error of a download that ended early.
-func cut(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return rest.Ended(ctx, "download")
-	}
-	return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "the connection broke: " + rest.Clean(err.Error())}
 }

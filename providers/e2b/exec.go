@@ -103,7 +103,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		j.wd = b.dir
 	}
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -198,7 +198,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	program := []string{"sh", "-c", script}
 	if len(script) > inlineMost || !utf8.ValidString(script) {
 		program = []string{"sh", j.file("c")}
-		if err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
+		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
 			return 0, err
 		}
 	}
@@ -210,7 +210,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	input := "/dev/null"
 	if cmd.Stdin != nil {
 		input = j.file("i")
-		if err := j.upload(ctx, input, cmd.Stdin); err != nil {
+		if _, err := j.upload(ctx, input, cmd.Stdin); err != nil {
 			j.remove(ctx)
 			return 0, err
 		}
@@ -411,7 +411,7 @@ func (j *job) deliver(s *stream, p []byte) error {
 	n, err := s.w.Write(p)
 	s.have += int64(n)
 	if err != nil {
-		j.failed = fmt.Errorf("%w: %w", errWrite, err)
+		j.failed = rest.WriteFailed(err)
 	}
 	return j.failed
 }
@@ -422,7 +422,7 @@ func (j *job) fetch(s *stream, size int64) error {
 		got, err := j.part(j.ctx, s, size)
 		s.have += got
 		switch {
-		case errors.Is(err, errWrite):
+		case errors.Is(err, rest.ErrWrite):
 			j.failed = err
 			return err
 		case err == nil && got == 0:

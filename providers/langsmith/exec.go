@@ -118,7 +118,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	j := newJob(b, cmd.ID)
 	j.unheard = cmd.Unheard
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -159,7 +159,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		case <-timer.C:
 			// What cannot be fetched now is fetched later.
 			if j.started.Load() && broken == nil {
-				if err := j.drain(watched); errors.Is(err, errWrite) {
+				if err := j.drain(watched); errors.Is(err, rest.ErrWrite) {
 					broken = err
 					cancel()
 				}
@@ -385,7 +385,7 @@ func (j *job) finish(ctx context.Context, sum summary, exit int) error {
 			n, err := s.w.Write(data[s.have:])
 			s.have += int64(n)
 			if err != nil {
-				return fmt.Errorf("%w: %w", errWrite, err)
+				return rest.WriteFailed(err)
 			}
 			continue
 		}
@@ -415,7 +415,7 @@ func (j *job) finish(ctx context.Context, sum summary, exit int) error {
 			if err == nil {
 				err = lost // shorter than it was
 			}
-			if errors.Is(err, errWrite) || n >= 5 || ctx.Err() != nil || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
+			if errors.Is(err, rest.ErrWrite) || n >= 5 || ctx.Err() != nil || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
 				return j.explain(ctx, err)
 			}
 			if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {

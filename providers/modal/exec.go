@@ -78,7 +78,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		j.id = rest.Random()
 	}
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -271,13 +271,10 @@ func (s *stream) write(data []byte) error {
 		return nil
 	}
 	if _, err := s.w.Write(data); err != nil {
-		return fmt.Errorf("%w: %w", errWrite, err)
+		return rest.WriteFailed(err)
 	}
 	return nil
 }
-
-// errWrite marks a failure of the caller's writer.
-var errWrite = errors.New("the output cannot be written")
 
 // ended reports whether err is the orderly end of a stream.
 func ended(err error) bool { return errors.Is(err, io.EOF) }
@@ -491,7 +488,7 @@ func (p *process) drain(ctx, over context.Context, s *stream) error {
 		switch {
 		case s.done:
 			return nil
-		case errors.Is(err, errWrite):
+		case errors.Is(err, rest.ErrWrite):
 			return err
 		case ctx.Err() != nil:
 			s.flush()
@@ -581,7 +578,7 @@ func (p *process) pull(ctx, over context.Context, s *stream, jwt *string) error 
 			idle.Reset(patience())
 		}
 	}
-	if ctx.Err() == nil && watched.Err() != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() == nil && watched.Err() != nil && !errors.Is(err, rest.ErrWrite) {
 		return errStalled
 	}
 	return err
@@ -589,7 +586,7 @@ func (p *process) pull(ctx, over context.Context, s *stream, jwt *string) error 
 
 // feed gives the process its input. A process that has ended needs no more.
 func (p *process) feed(ctx, over context.Context) error {
-	source := &posix.Source{R: p.input}
+	source := &rest.Source{R: p.input}
 	buf := make([]byte, pieceMost)
 	var offset uint64
 	for {

@@ -120,7 +120,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 		j.id = rest.Random()
 	}
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -197,7 +197,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	program := []string{"sh", "-c", script}
 	if len(script) > inlineMost || !utf8.ValidString(script) {
 		program = []string{"sh", j.file("c")}
-		if err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
+		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
 			return 0, err
 		}
 	}
@@ -209,7 +209,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	input := "/dev/null"
 	if cmd.Stdin != nil {
 		input = j.file("i")
-		if err := j.upload(ctx, input, cmd.Stdin); err != nil {
+		if _, err := j.upload(ctx, input, cmd.Stdin); err != nil {
 			j.remove(ctx, true)
 			return 0, err
 		}
@@ -447,7 +447,7 @@ func (j *job) read(ctx context.Context, s *stream) error {
 		if s.whole {
 			return nil
 		}
-		if errors.Is(err, errWrite) || errors.Is(err, errTwice) {
+		if errors.Is(err, rest.ErrWrite) || errors.Is(err, errTwice) {
 			return err
 		}
 		if err == nil || s.at > before {
@@ -469,32 +469,22 @@ func (j *job) read(ctx context.Context, s *stream) error {
 
 // listen reads Runloop's stream from where it was left until it ends.
 func (j *job) listen(ctx context.Context, s *stream) error {
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	idle := time.AfterFunc(idleAfter, cancel)
-	defer idle.Stop()
-	once := j.api.Client
-	once.Attempts = 1
-	resp, err := once.Stream(watched, rest.Request{
+	flow, err := j.api.Flow(ctx, rest.Request{
 		Op: "read output", Method: "GET", Path: j.path(s.path), Query: url.Values{"offset": {strconv.FormatInt(s.at, 10)}},
 		Header: http.Header{"Accept": {"text/event-stream"}},
-	})
+	}, idleAfter, idleAfter)
 	if err != nil {
-		if ctx.Err() == nil && watched.Err() != nil {
-			return stalled
-		}
 		return err
 	}
-	defer resp.Body.Close()
-	events := rest.NewEvents(resp.Body)
+	defer flow.Close()
+	events := rest.NewEvents(flow)
 	for !s.whole {
 		event, err := events.Next()
-		idle.Reset(idleAfter)
 		switch {
-		case err == io.EOF, err != nil && ctx.Err() == nil && watched.Err() != nil:
+		case err == io.EOF, err != nil && flow.Still():
 			return nil // it has ended, or stood still
 		case err != nil:
-			return cut(ctx, err)
+			return rest.Cut(ctx, "read output", err)
 		}
 		if event.Name == "error" {
 			var why struct {
@@ -582,7 +572,7 @@ func (s *stream) take(piece string, offset *int64) error {
 	n, err := s.w.Write(data)
 	s.have += int64(n)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errWrite, err)
+		return rest.WriteFailed(err)
 	}
 	return nil
 }
@@ -677,7 +667,7 @@ func (j *job) fetch(ctx context.Context, s *stream) error {
 		if err = j.explain(ctx, err); absent(err) {
 			return errLost
 		}
-		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable || errors.Is(err, errWrite) {
+		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable || errors.Is(err, rest.ErrWrite) {
 			return err
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {

@@ -130,9 +130,9 @@ func (a *api) json(ctx context.Context, r rest.Request, out any) error {
 	return a.JSON(ctx, a.in(r), out)
 }
 
-// stream sends r and returns the answer, whose body the caller reads and closes.
-func (a *api) stream(ctx context.Context, r rest.Request) (*http.Response, error) {
-	return a.Stream(ctx, a.in(r))
+// flow sends r once; see rest.Client.Flow.
+func (a *api) flow(ctx context.Context, r rest.Request, first, idle time.Duration) (*rest.Flow, error) {
+	return a.Flow(ctx, a.in(r), first, idle)
 }
 
 // named is the path of the sandbox with that name.

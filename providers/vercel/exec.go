@@ -144,7 +144,7 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	j := newJob(b, cmd.ID)
 	j.unheard = cmd.Unheard
 	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, errWrite) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
 		return sandbox.ExitOf(ctx)
 	}
 	return exit, err
@@ -438,7 +438,7 @@ func (j *job) read(ctx context.Context) error {
 		if j.whole() {
 			return nil
 		}
-		if errors.Is(err, errWrite) || errors.Is(err, errTwice) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
+		if errors.Is(err, rest.ErrWrite) || errors.Is(err, errTwice) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
 			return err
 		}
 		if j.at() > before {
@@ -538,28 +538,17 @@ func (l logLine) text() string {
 // lines sends r once and calls f with each line of the answer until f says that it
 // was the last, or they end. The answer may stand still for that long.
 func (b *box) lines(ctx context.Context, r rest.Request, idle time.Duration, f func(logLine) (bool, error)) error {
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	alarm := time.AfterFunc(min(idle, startAnswer), cancel)
-	defer alarm.Stop()
-	once := *b.api
-	once.Attempts = 1
-	resp, err := once.stream(watched, r)
+	flow, err := b.api.flow(ctx, r, min(idle, startAnswer), idle)
 	if err != nil {
-		if ctx.Err() == nil && watched.Err() != nil {
-			return stalled
-		}
 		return err
 	}
-	defer resp.Body.Close()
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/x-ndjson") {
+	defer flow.Close()
+	if !strings.HasPrefix(flow.Header.Get("Content-Type"), "application/x-ndjson") {
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: r.Op, Msg: "Vercel answered with something that is no stream"}
 	}
-	alarm.Reset(idle)
-	lines := bufio.NewScanner(resp.Body)
+	lines := bufio.NewScanner(flow)
 	lines.Buffer(make([]byte, 64<<10), lineMost)
 	for lines.Scan() {
-		alarm.Reset(idle)
 		var l logLine
 		if json.Unmarshal(lines.Bytes(), &l) != nil {
 			continue // the last one, which may be cut, or one that is none
@@ -576,14 +565,10 @@ func (b *box) lines(ctx context.Context, r rest.Request, idle time.Duration, f f
 			return err
 		}
 	}
-	switch err := lines.Err(); {
-	case err == nil:
-		return nil
-	case ctx.Err() == nil && watched.Err() != nil:
-		return stalled
-	default:
-		return cut(ctx, err)
+	if err := lines.Err(); err != nil {
+		return rest.Cut(ctx, r.Op, err)
 	}
+	return nil
 }
 
 // errTwice says that the command's id had been used before.
@@ -627,7 +612,7 @@ func (s *stream) take(piece string) error {
 	n, err := s.w.Write(data)
 	s.have += int64(n)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errWrite, err)
+		return rest.WriteFailed(err)
 	}
 	return nil
 }
@@ -715,7 +700,7 @@ func (j *job) fetch(ctx context.Context, s *stream) error {
 		if err = j.explain(ctx, err); rest.Status(err) == http.StatusNotFound && sandbox.CodeOf(err) != sandbox.CodeGone {
 			return errLost
 		}
-		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable || errors.Is(err, errWrite) {
+		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable || errors.Is(err, rest.ErrWrite) {
 			return err
 		}
 		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {

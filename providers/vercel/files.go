@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
@@ -25,94 +24,33 @@ const (
 	downloadStill = 30 * time.Second // a download that stands still is asked for again
 )
 
-// errWrite marks a failure of the caller's writer.
-var errWrite = errors.New("the output cannot be written")
+// files is how files of the sandbox are read and written.
+func (b *box) files() posix.Files {
+	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain, Text: true}
+}
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	op := "read " + name
-	if err := posix.CheckPath(op, name); err != nil {
-		return err
-	}
-	out, exit, err := b.shell(ctx, true, posix.StatScript, name)
-	if err != nil {
-		return posix.InOp(op, err)
-	}
-	if exit != 0 {
-		return posix.FileError(op, exit, out)
-	}
-	size, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
-	if err != nil {
-		return &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "its size cannot be read"}
-	}
-	if size == 0 || !utf8.ValidString(name) {
-		// It may be one of those the kernel fills while they are read, or one whose
-		// name no request can carry.
-		exit, err := b.Exec(ctx, sandbox.Cmd{Args: []string{"cat", name}, Dir: "/", Stdout: w})
-		if err == nil && exit != 0 {
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Msg: fmt.Sprintf("cat ended with %d", exit)}
-		}
-		return posix.InOp(op, err)
-	}
-	var have int64
-	for n := 1; ; n++ {
-		got, err := b.download(ctx, name, have, w)
-		have += got
-		if err == nil {
+	return b.files().Read(ctx, name, w, func(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
+		n, err := b.download(ctx, name, offset, w)
+		if err == nil && offset+n < size {
 			// Nothing but the end of the stream says that it was all.
-			if have >= size {
-				return nil
-			}
-			err = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("only %d of %d bytes arrived", have, size)}
+			err = posix.Short("download", offset+n, size)
 		}
-		if got > 0 {
-			n = 1
-		}
-		if sandbox.CodeOf(err) != sandbox.CodeUnavailable || n >= 4 {
-			return posix.InOp(op, b.explain(ctx, err))
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return rest.Ended(ctx, op)
-		}
-	}
+		return n, err
+	})
 }
 
-// placeScript is posix.WriteScript for a file $1 of which $4 bytes were sent.
+// placeScript moves a file that came in pieces into place.
 const placeScript = joinScript + `join "$1" || exit 1
-[ $(($(wc -c <"$1"))) -eq "$4" ] || exit 80
-` + posix.WriteScript
-
-const exitShort = 80
+` + posix.SizedScript
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
-	op := "write " + name
-	if err := posix.CheckTarget(op, name); err != nil {
-		return err
-	}
-	j := newJob(b, "")
-	moved := false
-	defer func() {
-		if !moved {
-			j.remove(ctx, true)
-		}
-	}()
-	sent, err := b.upload(ctx, j.file("u"), r)
-	if err != nil {
-		return posix.InOp(op, err)
-	}
-	out, exit, err := b.shell(ctx, false, placeScript, j.file("u"), name, fmt.Sprintf("%o", perm.Perm()), strconv.FormatInt(sent, 10))
-	switch {
-	case err != nil:
-		return posix.InOp(op, err)
-	case exit == exitShort:
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not all of the %d bytes arrived", sent)}
-	case exit != 0:
-		return posix.WriteError(op, exit, out)
-	}
-	moved = true
-	return nil
+	return b.files().Write(ctx, name, perm, newJob(b, "").file("u"), placeScript, func(ctx context.Context, private string) (int64, error) {
+		return b.upload(ctx, private, r)
+	})
 }
 
 // unpackScript extracts the archive $1, of which $3 bytes were sent, below $2.
@@ -146,8 +84,6 @@ func (b *box) Unpack(ctx context.Context, dir string, r io.Reader) error {
 	switch {
 	case err != nil:
 		return posix.InOp(op, err)
-	case exit == exitShort:
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("not all of the %d bytes arrived", sent)}
 	case exit != 0:
 		return posix.FileError(op, exit, out)
 	}
@@ -158,7 +94,7 @@ func (b *box) Unpack(ctx context.Context, dir string, r io.Reader) error {
 // upload makes the file name hold what r gives, and returns how much that was. More
 // than one piece comes to files of its own, which joinScript makes one.
 func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, error) {
-	source := &posix.Source{R: r}
+	source := &rest.Source{R: r}
 	var sent int64
 	for n := 0; ; n++ {
 		piece, err := next(ctx, source)
@@ -184,7 +120,7 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, erro
 
 // next reads a piece. A reader that stands still, such as a terminal, is left behind
 // when ctx ends.
-func next(ctx context.Context, source *posix.Source) ([]byte, error) {
+func next(ctx context.Context, source *rest.Source) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
@@ -239,61 +175,17 @@ func (b *box) send(ctx context.Context, name string, data []byte) error {
 // download copies the file name from offset on to w and returns how many bytes w
 // took, also when it fails. Vercel always sends the whole file.
 func (b *box) download(ctx context.Context, name string, offset int64, w io.Writer) (int64, error) {
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	still := time.AfterFunc(downloadStill, cancel)
-	defer still.Stop()
-	once := *b.api
-	once.Attempts = 1
-	resp, err := once.stream(watched, rest.Request{
+	f, err := b.api.flow(ctx, rest.Request{
 		Op: "download", Method: "POST", Path: running(b.session().ID, "fs", "read"), Retry: rest.Never,
 		Header: http.Header{"Accept-Encoding": {"identity"}},
 		JSON:   map[string]string{"path": name},
-	})
+	}, downloadStill, downloadStill)
 	if err != nil {
-		if ctx.Err() == nil && watched.Err() != nil {
-			return 0, stalled
-		}
 		return 0, err
 	}
-	defer resp.Body.Close()
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/octet-stream") {
+	defer f.Close()
+	if !strings.HasPrefix(f.Header.Get("Content-Type"), "application/octet-stream") {
 		return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "download", Msg: "Vercel answered with something that is no file"}
 	}
-	var n int64
-	skip := offset
-	buf := make([]byte, 64<<10)
-	for {
-		k, err := resp.Body.Read(buf)
-		still.Reset(downloadStill)
-		part := buf[min(skip, int64(k)):k]
-		skip -= int64(k - len(part))
-		if len(part) > 0 {
-			m, werr := w.Write(part)
-			n += int64(m)
-			if werr != nil {
-				return n, fmt.Errorf("%w: %w", errWrite, werr)
-			}
-		}
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
-			if ctx.Err() == nil && watched.Err() != nil {
-				return n, stalled
-			}
-			return n, cut(ctx, err)
-		}
-	}
-}
-
-// stalled is the error of a stream that stood still.
-var stalled = &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "Vercel does not answer"}
-
-// cut is the error of a stream that ended early.
-func cut(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return rest.Ended(ctx, "download")
-	}
-	return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "download", Msg: "the connection broke: " + rest.Clean(err.Error())}
+	return f.Copy(w, offset, -1)
 }

@@ -1,10 +1,15 @@
 package posix
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -36,7 +41,8 @@ func CheckTarget(op, name string) error {
 
 // The scripts end with one of these where a file is not what it must be.
 const (
-	ExitMissing = iota + 81
+	ExitShort = iota + 80
+	ExitMissing
 	ExitDir
 	ExitNoFile
 	ExitDenied
@@ -108,10 +114,17 @@ fi
 rm -f "$n"
 exit 1`
 
+// SizedScript is WriteScript for a file $1 of which $4 bytes were sent; a negative
+// number is not known.
+const SizedScript = `[ "$4" -lt 0 ] || [ $(($(wc -c <"$1"))) -eq "$4" ] || exit 80
+` + WriteScript
+
 // FileError is the error of StatScript that ended with exit and printed out.
 func FileError(op string, exit int, out string) error {
 	e := &sandbox.Error{Op: op}
 	switch exit {
+	case ExitShort:
+		e.Code, e.Msg = sandbox.CodeUnavailable, "not all of it arrived"
 	case ExitMissing:
 		e.Code = sandbox.CodeFileNotFound
 	case ExitDir:
@@ -146,17 +159,114 @@ func WriteError(op string, exit int, out string) error {
 	return FileError(op, exit, out)
 }
 
-// A Source remembers the error of the caller's reader apart from those of the
-// way it takes.
-type Source struct {
-	R   io.Reader
-	Err error
+// Files is how ReadFile and WriteFile reach a machine.
+type Files struct {
+	// Shell runs a short script and returns what it prints. It may do so again if
+	// repeat is set.
+	Shell func(ctx context.Context, repeat bool, script string, args ...string) (out string, exit int, err error)
+
+	Exec    func(ctx context.Context, cmd sandbox.Cmd) (int, error)
+	Explain func(ctx context.Context, err error) error // says whether the machine is gone
+	Text    bool                                       // requests carry names that are UTF-8 alone
 }
 
-func (s *Source) Read(p []byte) (int, error) {
-	n, err := s.R.Read(p)
-	if err != nil && err != io.EOF {
-		s.Err = err
+// Size returns the size of the file name. One that is better read by a command has
+// been copied to w, and done is true.
+func (f Files) Size(ctx context.Context, name string, w io.Writer) (size int64, done bool, err error) {
+	op := "read " + name
+	if err := CheckPath(op, name); err != nil {
+		return 0, false, err
 	}
-	return n, err
+	out, exit, err := f.Shell(ctx, true, StatScript, name)
+	if err != nil {
+		return 0, false, InOp(op, err)
+	}
+	if exit != 0 {
+		return 0, false, FileError(op, exit, out)
+	}
+	size, err = strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+	if err != nil {
+		return 0, false, &sandbox.Error{Code: sandbox.CodeInternal, Op: op, Msg: "its size cannot be read"}
+	}
+	if size > 0 && (!f.Text || utf8.ValidString(name)) {
+		return size, false, nil
+	}
+	// It may be one of those the kernel fills while they are read, or one whose name no
+	// request can carry.
+	exit, err = f.Exec(ctx, sandbox.Cmd{Args: []string{"cat", name}, Dir: "/", Stdout: w})
+	if err == nil && exit != 0 {
+		err = &sandbox.Error{Code: sandbox.CodeInternal, Msg: fmt.Sprintf("cat ended with %d", exit)}
+	}
+	return size, true, InOp(op, err)
+}
+
+// Read is ReadFile: part copies the file, which has size bytes, from offset on to w and
+// returns how many bytes w took, also when it fails. It is asked again for what is
+// missing after an error of code unavailable.
+func (f Files) Read(ctx context.Context, name string, w io.Writer, part func(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error)) error {
+	op := "read " + name
+	size, done, err := f.Size(ctx, name, w)
+	if done || err != nil {
+		return err
+	}
+	var have int64
+	for n := 1; ; n++ {
+		got, err := part(ctx, name, have, size, w)
+		have += got
+		if err == nil {
+			break
+		}
+		if got > 0 {
+			n = 1
+		}
+		if sandbox.CodeOf(err) != sandbox.CodeUnavailable || n >= 4 {
+			return InOp(op, f.Explain(ctx, err))
+		}
+		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
+			return rest.Ended(ctx, op)
+		}
+	}
+	if have < size {
+		return Short(op, have, size)
+	}
+	return nil
+}
+
+// Short is the error of have bytes where there should be size.
+func Short(op string, have, size int64) error {
+	return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: op, Msg: fmt.Sprintf("only %d of %d bytes arrived", have, size)}
+}
+
+const dropWithin = 10 * time.Second
+
+// Write is WriteFile: upload makes the private file hold what the caller gives, in
+// pieces private.0 and so on if it likes, and returns how many bytes that were,
+// negative if that is not known. Script, which is SizedScript or ends with it, moves
+// it into place.
+func (f Files) Write(ctx context.Context, name string, perm fs.FileMode, private, script string, upload func(ctx context.Context, private string) (int64, error)) error {
+	op := "write " + name
+	if err := CheckTarget(op, name); err != nil {
+		return err
+	}
+	moved := false
+	defer func() {
+		if !moved {
+			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWithin)
+			defer cancel()
+			f.Shell(clean, true, `rm -f "$1" "$1".[0-9]*`, private)
+		}
+	}()
+	sent, err := upload(ctx, private)
+	if err != nil {
+		return InOp(op, err)
+	}
+	out, exit, err := f.Shell(ctx, false, script, private, name, fmt.Sprintf("%o", perm.Perm()), strconv.FormatInt(sent, 10))
+	if err != nil {
+		return InOp(op, err)
+	}
+	if exit != 0 {
+		return WriteError(op, exit, out)
+	}
+	moved = true
+	return nil
 }

@@ -26,12 +26,14 @@ func (p *Pieces) Read(b []byte) (int, error) { return p.all.Read(b) }
 // Close leaves the readers to whom they belong.
 func (p *Pieces) Close() error { return nil }
 
-// Form returns the multipart/form-data body of one field and one file, whose content
-// may be in parts, and its media type.
+// Form returns the multipart/form-data body of one field, unless it has no name, and
+// one file, whose content may be in parts, and its media type.
 func Form(field, value, file, filename string, content ...io.Reader) (*Pieces, string) {
 	var head, tail bytes.Buffer
 	w := multipart.NewWriter(&head)
-	w.WriteField(field, value) // a buffer takes everything
+	if field != "" {
+		w.WriteField(field, value) // a buffer takes everything
+	}
 	w.CreateFormFile(file, filename)
 	end := multipart.NewWriter(&tail)
 	end.SetBoundary(w.Boundary())
