@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -77,9 +77,9 @@ and with 4 if not.`,
 			if !place.Host {
 				where = "in a sandbox of " + d.Name
 			}
-			fmt.Fprintf(a.streams.Out, "%s  %s, %s, mode %s: %s\n", verdict, tierOf(decision), where, mode, headless.Clean(decision.Reason))
+			fmt.Fprintf(a.streams.Out, "%s  %s, %s, mode %s: %s\n", verdict, tierOf(decision), where, mode, term.Clean(decision.Reason))
 			if part := strings.TrimSpace(decision.Part); part != "" && part != line {
-				fmt.Fprintf(a.streams.Out, "  because of: %s\n", headless.Clean(part))
+				fmt.Fprintf(a.streams.Out, "  because of: %s\n", term.Clean(part))
 			}
 			if !decision.Allow {
 				return &exitStatus{exitRefused}

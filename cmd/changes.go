@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -37,7 +37,7 @@ const allHelp = "also what was set aside: what may hold secrets, and what acts o
 
 // warnf tells a line on standard error.
 func (a *app) warnf(format string, args ...any) {
-	fmt.Fprintln(a.streams.Err, headless.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.streams.Err, term.Clean(fmt.Sprintf(format, args...)))
 }
 
 // homes are the kept works of runs, oldest first. What is on record of a run only
@@ -141,13 +141,13 @@ func (a *app) planCommand(flags *given) *cobra.Command {
 				}
 				return nil
 			}
-			fmt.Fprintf(a.streams.Out, "from %s: ", headless.Clean(cfg.Root))
+			fmt.Fprintf(a.streams.Out, "from %s: ", term.Clean(cfg.Root))
 			plan.Report(a.streams.Out)
 			for _, name := range cfg.Sandbox.Env {
-				fmt.Fprintf(a.streams.Out, "the variable %s\n", headless.Clean(name))
+				fmt.Fprintf(a.streams.Out, "the variable %s\n", term.Clean(name))
 			}
 			if len(cfg.Sandbox.Setup) > 0 {
-				fmt.Fprintf(a.streams.Out, "the setup script %s\n", headless.Clean(cfg.Sandbox.SetupScript))
+				fmt.Fprintf(a.streams.Out, "the setup script %s\n", term.Clean(cfg.Sandbox.SetupScript))
 			}
 			return nil
 		},
@@ -273,7 +273,7 @@ func (s *screen) line(text string) error {
 	case strings.HasPrefix(text, "-"):
 		color = "\x1b[31m"
 	}
-	text = headless.Clean(text)
+	text = term.Clean(text)
 	if s.color && color != "" {
 		text = color + text + "\x1b[0m"
 	}
@@ -308,7 +308,7 @@ func (a *app) pullCommand(flags *given) *cobra.Command {
 			for _, name := range workspace.Deleted(take) {
 				a.warnf("deleted in the sandbox: %q", name)
 			}
-			fmt.Fprintf(a.streams.Out, "%s in %s\n", things(slices.Concat(out.Made, out.Already), take), headless.Clean(dir))
+			fmt.Fprintf(a.streams.Out, "%s in %s\n", things(slices.Concat(out.Made, out.Already), take), term.Clean(dir))
 			if err := conflicts(h, out, a.warnf); err != nil {
 				return err
 			}
@@ -414,22 +414,22 @@ changed; the names of what was deleted go into FILE.deleted, each ended by NUL.`
 					return &exportError{"the patch was not written", err}
 				}
 				if len(files) > 1 {
-					fmt.Fprintln(a.streams.Out, headless.Clean(patch+".first"))
+					fmt.Fprintln(a.streams.Out, term.Clean(patch+".first"))
 				}
 				left = missing
-				fmt.Fprintln(a.streams.Out, headless.Clean(patch))
+				fmt.Fprintln(a.streams.Out, term.Clean(patch))
 			case branch != "":
 				commit, told, err := h.Branch(c.Context(), branch, "Work of talkops run "+h.Run.ID, take)
 				if err != nil {
 					return &exportError{"the branch was not made", err}
 				}
 				left = sayBranch(told, a.warnf)
-				fmt.Fprintln(a.streams.Out, headless.Clean(branch), commit)
+				fmt.Fprintln(a.streams.Out, term.Clean(branch), commit)
 			default:
 				if err := a.exportTar(h, a.absolute(tarFile), take); err != nil {
 					return &exportError{"the archive was not written", err}
 				}
-				fmt.Fprintln(a.streams.Out, headless.Clean(tarFile))
+				fmt.Fprintln(a.streams.Out, term.Clean(tarFile))
 			}
 			took(h, aside, left, a.warnf)
 			return nil
@@ -501,7 +501,7 @@ func (a *app) listWork() error {
 		if n++; n == 1 {
 			fmt.Fprintln(w, "RUN\tAGE\tPROVIDER\tSTATE\tCHANGES\tPROJECT")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", headless.Clean(h.Run.ID), time.Since(h.Run.Started).Round(time.Second), headless.Clean(h.Run.Provider), state, h, quoted(h.Run.Project))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", term.Clean(h.Run.ID), time.Since(h.Run.Started).Round(time.Second), term.Clean(h.Run.Provider), state, h, quoted(h.Run.Project))
 	}
 	if n == 0 {
 		a.warnf("no work of earlier runs is kept")
@@ -549,7 +549,7 @@ func (a *app) rescue(ctx context.Context, run string, most int64) error {
 			return &exportError{"the patch was not written", err}
 		}
 		for _, file := range files {
-			fmt.Fprintln(a.streams.Out, headless.Clean(file))
+			fmt.Fprintln(a.streams.Out, term.Clean(file))
 		}
 	}
 	a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)

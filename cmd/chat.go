@@ -102,7 +102,7 @@ func (a *app) chatOnce(ctx context.Context, cfg *config.Config, f runFlags) (str
 	printed := tui.Output{Title: box.opts.SetupName}
 	show := func(line string) { printer.Note("| %s", line) }
 	setup := a.redact.Writer(writerFunc(func(p []byte) (int, error) {
-		text := headless.Clean(string(p))
+		text := term.Clean(string(p))
 		printed.Add(text)
 		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 			show(line)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // asks reports whether the user is asked at the end what becomes of the work.
@@ -78,7 +78,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			}
 			return wish{what: "branch", where: name}
 		case "d", "discard":
-			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", headless.Clean(h.Run.ID))
+			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", term.Clean(h.Run.ID))
 			return wish{what: "none"}
 		case "k", "keep":
 			if s.Fresh && !lost {

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/runtime/tui"
 	"github.com/talkops-ai/talkops/runtime/workspace"
@@ -173,7 +173,7 @@ func (c *conversation) Choices(ctx context.Context, kind tui.Kind) ([]tui.Choice
 	}
 	var list []tui.Choice
 	for lines := bufio.NewScanner(&out); lines.Scan(); {
-		list = append(list, tui.Choice{Value: headless.Clean(lines.Text())})
+		list = append(list, tui.Choice{Value: term.Clean(lines.Text())})
 	}
 	return list, nil
 }
@@ -185,7 +185,7 @@ func choices(list []*thread.Thread, but string) []tui.Choice {
 		if t.ID == but {
 			continue
 		}
-		out = append(out, tui.Choice{Value: t.ID, Label: headless.Clean(t.Title), Detail: fmt.Sprintf("%s, %s, %s", age(t.Last), workspace.Count(t.Turns, "prompt"), placeName(t.Machine))})
+		out = append(out, tui.Choice{Value: t.ID, Label: term.Clean(t.Title), Detail: fmt.Sprintf("%s, %s, %s", age(t.Last), workspace.Count(t.Turns, "prompt"), placeName(t.Machine))})
 	}
 	return out
 }

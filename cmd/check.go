@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 	"github.com/talkops-ai/talkops/sdk/conform"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -72,7 +72,7 @@ func (a *app) conform(ctx context.Context, p sandbox.Provider, spec sandbox.Spec
 		count[r.Verdict]++
 		fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s", r.Rule.ID, r.Verdict, r.Took.Seconds(), r.Rule.Say)
 		if r.Detail != "" {
-			fmt.Fprintf(w, " (%s)", headless.Clean(r.Detail))
+			fmt.Fprintf(w, " (%s)", term.Clean(r.Detail))
 		}
 		fmt.Fprintln(w)
 		w.Flush()

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 func (a *app) configCommand(flags *given) *cobra.Command {
@@ -27,7 +27,7 @@ func (a *app) configCommand(flags *given) *cobra.Command {
 			}
 			a.warn(cfg)
 			for _, u := range cfg.Untrusted {
-				fmt.Fprintf(a.streams.Err, "warning: the untrusted project file would: %s\n", headless.Clean(u))
+				fmt.Fprintf(a.streams.Err, "warning: the untrusted project file would: %s\n", term.Clean(u))
 			}
 			if asJSON {
 				return showJSON(a.streams.Out, cfg)
@@ -166,25 +166,25 @@ func lookup(name string) (config.Key, error) {
 func (a *app) saved(c *cobra.Command, flags *given, key config.Key, what string) {
 	cfg, err := a.loadFor(c, flags)
 	if err != nil {
-		fmt.Fprintf(a.streams.Err, "%s. But the next session cannot start: %s\n", what, headless.Clean(err.Error()))
+		fmt.Fprintf(a.streams.Err, "%s. But the next session cannot start: %s\n", what, term.Clean(err.Error()))
 		return
 	}
 	v := cfg.Value(key.Name)
 	if v.Origin.Layer > config.LayerUser {
-		fmt.Fprintf(a.streams.Err, "%s, but %s = %s (%s) still wins.\n", what, key.Name, shown(v.Value), headless.Clean(v.Origin.String()))
+		fmt.Fprintf(a.streams.Err, "%s, but %s = %s (%s) still wins.\n", what, key.Name, shown(v.Value), term.Clean(v.Origin.String()))
 		return
 	}
 	fmt.Fprintf(a.streams.Err, "%s. The next session will use %s = %s; one that runs stays as it is.\n", what, key.Name, shown(v.Value))
 	if p := a.providers.Find(cfg.Sandbox.Provider); key.Name == "sandbox.provider" && p != nil {
 		if _, err := registry.Settings(c.Context(), p, a.env); err != nil {
-			fmt.Fprintf(a.streams.Err, "To use it, sign in first: %s\n", headless.Clean(err.Error()))
+			fmt.Fprintf(a.streams.Err, "To use it, sign in first: %s\n", term.Clean(err.Error()))
 		}
 	}
 }
 
 func shown(v any) string {
 	if s := config.Format(v); s != "" {
-		return headless.Clean(s)
+		return term.Clean(s)
 	}
 	return "(none)"
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/talkops-ai/talkops/hostfuncs"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/wasm"
 	"github.com/talkops-ai/talkops/sdk/abi"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -119,7 +119,7 @@ func (a *app) loadProvider(ctx context.Context, cfg *config.Config, name string)
 		return &config.Error{Text: fmt.Sprintf("%s: a project cannot put a module in the place of the built-in provider %q", own.Where, name)}
 	case own.Backend != "":
 		if builtin {
-			fmt.Fprintf(a.streams.Err, "%s: %s takes the place of the built-in provider %q.\n", headless.Clean(own.Where), headless.Clean(own.Backend), name)
+			fmt.Fprintf(a.streams.Err, "%s: %s takes the place of the built-in provider %q.\n", term.Clean(own.Where), term.Clean(own.Backend), name)
 		}
 		if own.SHA256 == "" || own.Project {
 			entry, err := a.pinned(own)
@@ -257,7 +257,7 @@ func (a *app) logModules() (func(hostfuncs.Record), error) {
 		}
 		if err != nil {
 			once.Do(func() {
-				fmt.Fprintln(a.streams.Err, "warning: --provider-log lacks lines:", headless.Clean(err.Error()))
+				fmt.Fprintln(a.streams.Err, "warning: --provider-log lacks lines:", term.Clean(err.Error()))
 			})
 		}
 	}, nil
@@ -276,7 +276,7 @@ func (a *app) loadModule(ctx context.Context, c wasm.Config) (loadedModule, erro
 		c.Log = log
 	}
 	c.Cache = a.moduleCache()
-	c.Waiting = func(text string) { fmt.Fprintln(a.streams.Err, headless.Clean(text)) }
+	c.Waiting = func(text string) { fmt.Fprintln(a.streams.Err, term.Clean(text)) }
 	p, err := wasm.Load(ctx, c)
 	if err != nil {
 		return nil, told(err)
@@ -289,7 +289,7 @@ func (a *app) loadModule(ctx context.Context, c wasm.Config) (loadedModule, erro
 	}
 	a.modules = append(a.modules, p)
 	if err := wasm.Prune(c.Cache, unusedCode, mostCode); err != nil {
-		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+		fmt.Fprintln(a.streams.Err, "warning:", term.Clean(err.Error()))
 	}
 	return p, nil
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
@@ -52,7 +52,7 @@ func (a *app) doctorCommand(flags *given) *cobra.Command {
 				a.examine(c.Context(), cfg, h)
 			}
 			for _, l := range h.lines {
-				fmt.Fprintln(a.streams.Out, headless.Clean(a.redact.Text(l)))
+				fmt.Fprintln(a.streams.Out, term.Clean(a.redact.Text(l)))
 			}
 			if h.bad > 0 {
 				return &exitStatus{exitError}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // configEditCommand edits a copy of the user's file, which takes the file's place
@@ -72,7 +72,7 @@ place when you leave the editor, if it is valid; if not, you can go on editing o
 				os.Remove(name)
 				fmt.Fprintln(a.streams.Err, "Saved. The next session will use it; one that runs stays as it is.")
 				if _, err := a.load(nil, config.Untrusted); err != nil {
-					fmt.Fprintf(a.streams.Err, "But the next session cannot start: %s\n", headless.Clean(err.Error()))
+					fmt.Fprintf(a.streams.Err, "But the next session cannot start: %s\n", term.Clean(err.Error()))
 				}
 				return nil
 			}
@@ -86,7 +86,7 @@ func (a *app) editAgain(c *cobra.Command, problem error) (bool, error) {
 	if !a.streams.InTTY {
 		return false, problem
 	}
-	fmt.Fprintln(a.streams.Err, headless.Clean(problem.Error()))
+	fmt.Fprintln(a.streams.Err, term.Clean(problem.Error()))
 	answer, err := a.ask(c.Context(), "Edit again, or go back to the file as it was? [E/b] ")
 	if err != nil {
 		return false, err

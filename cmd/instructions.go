@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // instructionFiles are the names that projects give to what they say to agents;
@@ -39,7 +39,7 @@ func (a *app) instructions(cfg *config.Config) string {
 			if left := mostInAll - b.Len(); len(text) > left {
 				text = text[:max(left, 0)] + "\n[cut: the instructions are too long]"
 			}
-			text = heading.ReplaceAllString(strings.TrimSpace(headless.Clean(text)), `$1\$2`)
+			text = heading.ReplaceAllString(strings.TrimSpace(term.Clean(text)), `$1\$2`)
 			fmt.Fprintf(&b, "## %s (%s)\n\n%s\n\n", name, origin, text)
 			return
 		}

@@ -55,7 +55,7 @@ var layers = []struct {
 	{"runtime/opinion", []string{"runtime/approval", "runtime/model"}, "one question to a model"},
 	{"runtime/rubric", []string{"runtime/agent", "runtime/model", "runtime/tool", "runtime/approval", "sdk/sandbox"}, "it runs the agent again"},
 	{"runtime/tui/screentest", nil, "it draws terminals, whatever runs in them"},
-	{"runtime/tui", []string{"runtime/agent", "runtime/approval", "runtime/headless", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
+	{"runtime/tui", []string{"runtime/agent", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"runtime/headless", []string{"runtime/redact", "runtime/agent", "runtime/rubric", "runtime/approval", "runtime/model", "runtime/tool", "runtime/term"}, "a face of the agent"},
 	{"cmd/...", []string{"..."}, "the only place that knows everything"},
 }

@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
@@ -112,7 +111,7 @@ func (a *app) complain(lines []string) {
 		a.redact = a.redactor(nil)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(a.streams.Err, "talkops:", a.redact.Text(headless.Clean(line)))
+		fmt.Fprintln(a.streams.Err, "talkops:", a.redact.Text(term.Clean(line)))
 	}
 }
 
@@ -184,7 +183,7 @@ func (a *app) nameLeftOvers() {
 		if l.PID != os.Getpid() {
 			continue
 		}
-		id, discard := headless.Clean(orName(l)), ""
+		id, discard := term.Clean(orName(l)), ""
 		if l.Unsaved {
 			discard = "--discard "
 			fmt.Fprintf(a.streams.Err, "talkops: its work, as far as it did not come home yet: talkops sandbox rescue %s\n", l.Run)
@@ -218,6 +217,6 @@ func (a *app) load(flags map[string]string, trust config.Trust) (*config.Config,
 // warn prints the configuration's warnings.
 func (a *app) warn(c *config.Config) {
 	for _, w := range c.Warnings {
-		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(w))
+		fmt.Fprintln(a.streams.Err, "warning:", term.Clean(w))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/hostfuncs"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/wasm"
 	"github.com/talkops-ai/talkops/sdk/abi"
 	"github.com/talkops-ai/talkops/sdk/practice"
@@ -51,7 +51,7 @@ func (a *app) providerListCommand(flags *given) *cobra.Command {
 			for _, name := range names {
 				p := a.providers.Find(name)
 				if why, isBroken := broken[name]; isBroken || p == nil {
-					fmt.Fprintf(w, "%s\t%s\t%s\t\n", headless.Clean(name), "a module", headless.Clean("broken: "+why))
+					fmt.Fprintf(w, "%s\t%s\t%s\t\n", term.Clean(name), "a module", term.Clean("broken: "+why))
 					continue
 				}
 				d := p.Describe()
@@ -66,7 +66,7 @@ func (a *app) providerListCommand(flags *given) *cobra.Command {
 				case dir == "":
 					dir = "the box's own"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.Name, headless.Clean(d.Title), headless.Clean(status), headless.Clean(dir))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.Name, term.Clean(d.Title), term.Clean(status), term.Clean(dir))
 			}
 			return w.Flush()
 		},
@@ -103,7 +103,7 @@ func (a *app) providerInspectCommand() *cobra.Command {
 			if err != nil {
 				return told(err)
 			}
-			fmt.Fprint(a.streams.Out, headless.Clean(tellModule(m, nil)))
+			fmt.Fprint(a.streams.Out, term.Clean(tellModule(m, nil)))
 			return nil
 		},
 	}
@@ -143,7 +143,7 @@ with settings from the environment. That makes a few short-lived machines there.
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(a.streams.Out, headless.Clean(tellModule(m, &about)))
+			fmt.Fprint(a.streams.Out, term.Clean(tellModule(m, &about)))
 			if !m.Has(abi.Kill) {
 				fmt.Fprintf(a.streams.Out, "  warning: it has no %s: a command that it does not end itself when cancelled goes on\n", abi.Kill)
 			}
@@ -172,7 +172,7 @@ with settings from the environment. That makes a few short-lived machines there.
 			if log {
 				conf.Log = func(r hostfuncs.Record) {
 					if r.Event != "call" {
-						fmt.Fprintln(a.streams.Err, headless.Clean(r.String()))
+						fmt.Fprintln(a.streams.Err, term.Clean(r.String()))
 					}
 				}
 			}
@@ -254,7 +254,7 @@ same accepts the new bytes of a module that config.toml names.`,
 			if _, err := hostfuncs.ParseHosts(about.Hosts); err != nil {
 				return &usageError{"a host it asks for: " + err.Error()}
 			}
-			fmt.Fprint(a.streams.Err, headless.Clean(tellModule(m, &about)))
+			fmt.Fprint(a.streams.Err, term.Clean(tellModule(m, &about)))
 			l, err := a.locks()
 			if err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
@@ -115,7 +116,7 @@ func (a *app) leaveReceipt(err error) {
 		if werr == nil {
 			return
 		}
-		fmt.Fprintln(a.streams.Err, "talkops: the receipt was not written:", headless.Clean(werr.Error()))
+		fmt.Fprintln(a.streams.Err, "talkops: the receipt was not written:", term.Clean(werr.Error()))
 	case <-time.After(3 * time.Second):
 		fmt.Fprintln(a.streams.Err, "talkops: the receipt was not written in time")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -171,8 +172,8 @@ other computers.`,
 				fmt.Fprintln(w, "PROVIDER\tID\tAGE\tENDS BY ITSELF\tCOST\tSTATE\tPROJECT")
 				cfg, cfgErr := a.load(nil, config.Untrusted)
 				for _, l := range leases {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, headless.Clean(orName(l)), ageOf(l),
-						l.Ends(), spent(cfg, l), state(l), headless.Clean(l.Project))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Provider, term.Clean(orName(l)), ageOf(l),
+						l.Ends(), spent(cfg, l), state(l), term.Clean(l.Project))
 				}
 				w.Flush()
 				if cfgErr != nil {
@@ -271,7 +272,7 @@ func alive(l session.Lease) bool {
 func (a *app) noteOrphans(cfg *config.Config, on *thread.Thread) {
 	leases, err := a.leases().List()
 	if err != nil {
-		fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+		fmt.Fprintln(a.streams.Err, "warning:", term.Clean(err.Error()))
 	}
 	n, usd, oldest := 0, 0.0, time.Duration(0)
 	for _, l := range leases {
@@ -304,7 +305,7 @@ func (a *app) rmCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, ids []string) error {
 			leases, err := a.leases().List()
 			if err != nil {
-				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+				fmt.Fprintln(a.streams.Err, "warning:", term.Clean(err.Error()))
 			}
 			for _, id := range ids {
 				lease, ok := find(leases, id)
@@ -319,7 +320,7 @@ func (a *app) rmCommand() *cobra.Command {
 				if err := a.end(c.Context(), lease); err != nil {
 					return stillRuns(lease, err)
 				}
-				fmt.Fprintln(a.streams.Out, headless.Clean(id))
+				fmt.Fprintln(a.streams.Out, term.Clean(id))
 			}
 			return nil
 		},
@@ -373,7 +374,7 @@ func (a *app) end(ctx context.Context, lease session.Lease) error {
 			case <-ctx.Done():
 				return
 			case <-t.C:
-				a.warnf("waiting for %s to end %s, %s so far, %s at most", p.Describe().Title, headless.Clean(orName(lease)), time.Since(began).Round(time.Second), endWithin)
+				a.warnf("waiting for %s to end %s, %s so far, %s at most", p.Describe().Title, term.Clean(orName(lease)), time.Since(began).Round(time.Second), endWithin)
 			}
 		}
 	})
@@ -409,7 +410,7 @@ older than a week, or all with --warm.`,
 			}
 			leases, err := a.leases().List()
 			if err != nil {
-				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(err.Error()))
+				fmt.Fprintln(a.streams.Err, "warning:", term.Clean(err.Error()))
 			}
 			var errs []error
 			ended, left := 0, 0
@@ -419,7 +420,7 @@ older than a week, or all with --warm.`,
 				case l.Kept, alive(l):
 					continue
 				case l.Unsaved && !discard:
-					fmt.Fprintf(a.streams.Err, "%s may hold work that was not saved; add --discard to end it all the same\n", headless.Clean(orName(l)))
+					fmt.Fprintf(a.streams.Err, "%s may hold work that was not saved; add --discard to end it all the same\n", term.Clean(orName(l)))
 					left++
 					continue
 				}
@@ -434,7 +435,7 @@ older than a week, or all with --warm.`,
 						continue
 					}
 				}
-				fmt.Fprintln(a.streams.Out, headless.Clean(orName(l)))
+				fmt.Fprintln(a.streams.Out, term.Clean(orName(l)))
 				ended++
 			}
 			n, err := a.pruneSaved(cfg, dry, discard)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
@@ -49,7 +49,7 @@ func (a *app) pruneSaved(cfg *config.Config, dry, discard bool) (int, error) {
 				continue
 			}
 		}
-		fmt.Fprintln(a.streams.Out, headless.Clean(o.Dir))
+		fmt.Fprintln(a.streams.Out, term.Clean(o.Dir))
 		word := "removed"
 		if dry {
 			word = "to be removed"

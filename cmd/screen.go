@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // screen is where a command's output goes: as it is into a file or a pipe; onto a
@@ -68,7 +68,7 @@ func (c *cleaner) Close() error {
 }
 
 func (c *cleaner) put(n int) error {
-	text := headless.Clean(string(c.held[:n]))
+	text := term.Clean(string(c.held[:n]))
 	c.held = append(c.held[:0], c.held[n:]...)
 	if text == "" {
 		return nil

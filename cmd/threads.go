@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/thread"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
@@ -50,7 +50,7 @@ type threadRow struct {
 func row(t *thread.Thread) threadRow {
 	return threadRow{
 		ID: t.ID, Project: t.Project, Started: t.Started, Last: t.Last, Messages: len(t.Messages), Prompts: t.Turns, Provider: t.Machine.Provider, Sandbox: t.Machine.ID,
-		Model: t.Model, CostUSD: t.CostUSD, Title: headless.Clean(t.Title), Lost: t.Lost,
+		Model: t.Model, CostUSD: t.CostUSD, Title: term.Clean(t.Title), Lost: t.Lost,
 	}
 }
 
@@ -84,14 +84,14 @@ func (a *app) threadsListCommand(flags *given) *cobra.Command {
 			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tAGE\tPROMPTS\tPLACE\tBEGINS WITH")
 			for _, t := range list {
-				title := headless.Clean(t.Title)
+				title := term.Clean(t.Title)
 				if r := []rune(title); len(r) > 60 {
 					title = string(r[:59]) + "…"
 				}
 				if all {
-					title += "  (" + headless.Clean(t.Project) + ")"
+					title += "  (" + term.Clean(t.Project) + ")"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", t.ID, age(t.Last), t.Turns, headless.Clean(t.Machine.Provider), title)
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", t.ID, age(t.Last), t.Turns, term.Clean(t.Machine.Provider), title)
 			}
 			return w.Flush()
 		},
@@ -180,7 +180,7 @@ func transcript(t *thread.Thread) string {
 			}
 		}
 	}
-	return headless.Clean(b.String())
+	return term.Clean(b.String())
 }
 
 func (a *app) threadsDeleteCommand() *cobra.Command {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/trust"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
@@ -80,7 +80,7 @@ func (a *app) settleTrust(c *cobra.Command, flags *given, cfg *config.Config) (*
 	}
 	e := a.demandTrust(cfg)
 	if cfg.Broken != nil {
-		fmt.Fprintf(a.streams.Err, "warning: %s; they are left out\n", headless.Clean(e.Error()))
+		fmt.Fprintf(a.streams.Err, "warning: %s; they are left out\n", term.Clean(e.Error()))
 		return a.load(flags.values(c), config.Ignored)
 	}
 	p, err := a.projectAt(nil)
@@ -94,7 +94,7 @@ func (a *app) settleTrust(c *cobra.Command, flags *given, cfg *config.Config) (*
 	}
 	var text bytes.Buffer
 	describe(&text, p, now, before)
-	io.WriteString(a.streams.Err, headless.Clean(text.String()))
+	io.WriteString(a.streams.Err, term.Clean(text.String()))
 	answer, err := a.ask(c.Context(), "Trust it, ignore its settings this time, or quit? [t/i/Q] ")
 	if err != nil {
 		return nil, err
@@ -140,10 +140,10 @@ approved before, and asks. Nothing of the project is run, and nothing is sent an
 				return err
 			}
 			for _, w := range p.Warnings {
-				fmt.Fprintln(a.streams.Err, "warning:", headless.Clean(w))
+				fmt.Fprintln(a.streams.Err, "warning:", term.Clean(w))
 			}
 			if len(p.Files) == 0 {
-				fmt.Fprintf(a.streams.Err, "%s has no settings of its own: there is nothing to approve.\n", headless.Clean(p.Root))
+				fmt.Fprintf(a.streams.Err, "%s has no settings of its own: there is nothing to approve.\n", term.Clean(p.Root))
 				return nil
 			}
 			now := trust.Project{Root: p.Root, Files: p.Files, Keys: p.Keys()}
@@ -152,12 +152,12 @@ approved before, and asks. Nothing of the project is run, and nothing is sent an
 				return &config.Error{Text: err.Error()}
 			}
 			if before != nil && len(before.Compare(now)) == 0 {
-				fmt.Fprintf(a.streams.Err, "%s is as you approved it on %s.\n", headless.Clean(p.Root), day(before.Time))
+				fmt.Fprintf(a.streams.Err, "%s is as you approved it on %s.\n", term.Clean(p.Root), day(before.Time))
 				return nil
 			}
 			var text bytes.Buffer
 			describe(&text, p, now, before)
-			io.WriteString(a.streams.Err, headless.Clean(text.String())) // where the question is put
+			io.WriteString(a.streams.Err, term.Clean(text.String())) // where the question is put
 			if !yes {
 				if err := a.confirm(c.Context(), "Approve this?"); err != nil {
 					return err
@@ -166,7 +166,7 @@ approved before, and asks. Nothing of the project is run, and nothing is sent an
 			if err := a.approvals().Add(now, time.Now()); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.streams.Err, "Approved. From the next start on these settings hold in %s, until one of the files changes.\n", headless.Clean(p.Root))
+			fmt.Fprintf(a.streams.Err, "Approved. From the next start on these settings hold in %s, until one of the files changes.\n", term.Clean(p.Root))
 			return nil
 		},
 	}
@@ -233,7 +233,7 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 		case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || len(data) > maxShown:
 			text = fmt.Sprintf("%s, %s, is not shown here: look at it yourself\n", name, workspace.Size(int64(len(data))))
 		case change.Before != "":
-			if text = trust.Diff(name, headless.Clean(change.Before), headless.Clean(string(data))); text == "" {
+			if text = trust.Diff(name, term.Clean(change.Before), term.Clean(string(data))); text == "" {
 				text = name + " differs in nothing that can be seen\n"
 			}
 		default:
@@ -241,7 +241,7 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 		}
 		fmt.Fprintf(w, "\n%s", text)
 		shown += strings.Count(text, "\n") + len(text)/80
-		if text := strings.ReplaceAll(string(data), "\r\n", "\n"); headless.Clean(text) != text {
+		if text := strings.ReplaceAll(string(data), "\r\n", "\n"); term.Clean(text) != text {
 			fmt.Fprintf(w, "%s holds characters that steer a terminal or cannot be seen; they are left out here\n", name)
 		}
 	}
@@ -272,7 +272,7 @@ func listing(heading, text string) string {
 		empty = 0
 	}
 	// What a terminal takes for the end of a line is one, so that every line has its mark.
-	for line := range strings.Lines(headless.Clean(text)) {
+	for line := range strings.Lines(term.Clean(text)) {
 		if line = strings.TrimRight(line, " \t\n"); line == "" {
 			empty++
 			continue
@@ -286,7 +286,7 @@ func listing(heading, text string) string {
 
 // onLine is a name with nothing in it that ends a line.
 func onLine(name string) string {
-	return strings.ReplaceAll(headless.Clean(name), "\n", "\u240a")
+	return strings.ReplaceAll(term.Clean(name), "\n", "\u240a")
 }
 
 // maxShown is the most of a file that is shown.
@@ -350,7 +350,7 @@ func (a *app) trustListCommand() *cobra.Command {
 			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "PROJECT\tAPPROVED\tNOW")
 			for _, p := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", headless.Clean(p.Root), day(p.Time), headless.Clean(a.compared(p)))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", term.Clean(p.Root), day(p.Time), term.Clean(a.compared(p)))
 			}
 			return w.Flush()
 		},
@@ -399,7 +399,7 @@ func (a *app) trustRevokeCommand() *cobra.Command {
 					return err
 				}
 				if removed {
-					fmt.Fprintf(a.streams.Err, "Revoked. From the next start on %s is not trusted.\n", headless.Clean(at))
+					fmt.Fprintf(a.streams.Err, "Revoked. From the next start on %s is not trusted.\n", term.Clean(at))
 					return nil
 				}
 				if at == filepath.Dir(at) || len(args) > 0 {

@@ -10,9 +10,9 @@ import (
 	"unicode"
 
 	"github.com/talkops-ai/talkops/runtime/config"
-	"github.com/talkops-ai/talkops/runtime/headless"
 	"github.com/talkops-ai/talkops/runtime/registry"
 	"github.com/talkops-ai/talkops/runtime/session"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
@@ -71,12 +71,12 @@ func (a *app) pruneWarm(ctx context.Context, dry, all bool) (int, error) {
 				continue
 			}
 		}
-		fmt.Fprintln(a.streams.Out, headless.Clean(k.Name))
+		fmt.Fprintln(a.streams.Out, term.Clean(k.Name))
 		word := "removed"
 		if dry {
 			word = "to be removed"
 		}
-		a.warnf("%s: snapshot %s at %s, the state after a setup script: %s", word, headless.Clean(k.Name), headless.Clean(k.Provider), why)
+		a.warnf("%s: snapshot %s at %s, the state after a setup script: %s", word, term.Clean(k.Name), term.Clean(k.Provider), why)
 	}
 	return told, errors.Join(errs...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/rubric"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -115,7 +116,7 @@ func (p *Printer) Event(e agent.Event) {
 		}
 	case agent.Step:
 		if e.Text != "" && !p.NoStream {
-			p.line("%s", strings.TrimSpace(Neutral(e.Text)))
+			p.line("%s", strings.TrimSpace(term.Neutral(e.Text)))
 		}
 	}
 }
@@ -124,14 +125,14 @@ func (p *Printer) Event(e agent.Event) {
 func (p *Printer) Note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line("%s", strings.TrimSpace(Neutral(fmt.Sprintf(format, args...))))
+	p.line("%s", strings.TrimSpace(term.Neutral(fmt.Sprintf(format, args...))))
 }
 
 // Warn prints one line on standard error, also if Quiet.
 func (p *Printer) Warn(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.say("%s", strings.TrimSpace(Neutral(fmt.Sprintf(format, args...))))
+	p.say("%s", strings.TrimSpace(term.Neutral(fmt.Sprintf(format, args...))))
 }
 
 // Finish prints the answer or the JSON result, then what went wrong and, as the
@@ -157,9 +158,9 @@ func (p *Printer) Finish(r Result) error {
 		}
 		p.fail(err)
 	default:
-		answer := Clean(r.Answer)
+		answer := term.Clean(r.Answer)
 		if p.CI {
-			answer = Neutral(answer)
+			answer = term.Neutral(answer)
 		}
 		if answer = strings.TrimRight(answer, "\n"); answer != "" {
 			_, err := io.WriteString(p.Out, answer+"\n")
@@ -167,7 +168,7 @@ func (p *Printer) Finish(r Result) error {
 		}
 	}
 	for _, text := range r.Errors {
-		p.say("talkops: %s", strings.TrimSpace(Neutral(text)))
+		p.say("talkops: %s", strings.TrimSpace(term.Neutral(text)))
 	}
 	last := fmt.Sprintf("%s (exit %d), %d %s", r.Reason, r.Code, r.Turns, plural(r.Turns, "turn"))
 	if cost := r.cost(); r.CostUSD > 0 {
@@ -213,7 +214,7 @@ func (p *Printer) stream(e agent.Event) {
 		if p.text == nil {
 			p.text = p.Redact.Stream()
 		}
-		x.Text = string(p.text.Next([]byte(Clean(x.Text))))
+		x.Text = string(p.text.Next([]byte(term.Clean(x.Text))))
 		if x.Text == "" {
 			return
 		}
@@ -225,7 +226,7 @@ func (p *Printer) stream(e agent.Event) {
 		if p.reasoning == nil {
 			p.reasoning = p.Redact.Stream()
 		}
-		x.Text = string(p.reasoning.Next([]byte(Clean(x.Text))))
+		x.Text = string(p.reasoning.Next([]byte(term.Clean(x.Text))))
 		if x.Text == "" {
 			return
 		}
@@ -234,11 +235,11 @@ func (p *Printer) stream(e agent.Event) {
 		p.text, p.reasoning = nil, nil
 	case agent.Step:
 		p.rest()
-		x.Text = Clean(x.Text)
+		x.Text = term.Clean(x.Text)
 		e = x
 	case agent.Answered:
 		p.rest()
-		x.Text = Clean(x.Text)
+		x.Text = term.Clean(x.Text)
 		e = x
 	}
 	p.write(e)
@@ -307,7 +308,7 @@ func (p *Printer) say(format string, args ...any) {
 // one returns text on one line of at most width characters, with secrets blotted
 // out before it is cut.
 func (p *Printer) one(text string, width int) string {
-	return oneLine(p.Redact.Text(Clean(text)), width)
+	return oneLine(p.Redact.Text(term.Clean(text)), width)
 }
 
 func (p *Printer) place() string {
@@ -339,4 +340,13 @@ func (p *Printer) Stop() {
 	if p.idle != nil {
 		p.idle.Stop()
 	}
+}
+
+// oneLine returns s on one line of at most width characters.
+func oneLine(s string, width int) string {
+	r := []rune(strings.Join(strings.Fields(term.Neutral(s)), " "))
+	if len(r) > width {
+		r = append(r[:width-1], '…')
+	}
+	return string(r)
 }

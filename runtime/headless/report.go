@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // JUnit writes r as JUnit XML, which CI systems show as tests: the run is one,
@@ -62,7 +64,7 @@ func (r Result) JUnit(w io.Writer) error {
 }
 
 // xmlText is text that XML can hold and a terminal cannot be driven by.
-func xmlText(text string) string { return Neutral(Clean(text)) }
+func xmlText(text string) string { return term.Neutral(term.Clean(text)) }
 
 // Summary writes r as Markdown for the page of a CI job.
 func (r Result) Summary(w io.Writer) error {
@@ -83,7 +85,7 @@ func (r Result) Summary(w io.Writer) error {
 		}
 		b.WriteString("\n")
 	}
-	if answer := strings.TrimSpace(Clean(r.Answer)); answer != "" {
+	if answer := strings.TrimSpace(term.Clean(r.Answer)); answer != "" {
 		b.WriteString("<details><summary>Answer</summary>\n\n" + quoted(answer) + "\n\n</details>\n\n")
 	}
 	for _, refused := range r.Refused {

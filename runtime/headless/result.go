@@ -11,6 +11,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/redact"
 	"github.com/talkops-ai/talkops/runtime/rubric"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // A Result is how a run without a person ended.
@@ -70,20 +71,20 @@ func (r Result) cost() string {
 func (r Result) Redacted(with *redact.Redactor) Result {
 	r = r.whole()
 	if r.Rubric != nil {
-		r.Rubric.Explanation = Clean(r.Rubric.Explanation)
+		r.Rubric.Explanation = term.Clean(r.Rubric.Explanation)
 		for i, c := range r.Rubric.Criteria {
-			r.Rubric.Criteria[i].Name, r.Rubric.Criteria[i].Gap = Clean(c.Name), Clean(c.Gap)
+			r.Rubric.Criteria[i].Name, r.Rubric.Criteria[i].Gap = term.Clean(c.Name), term.Clean(c.Gap)
 		}
 	}
 	for i, text := range r.Errors {
-		r.Errors[i] = Clean(text)
+		r.Errors[i] = term.Clean(text)
 	}
 	if r.Work != nil {
 		w := *r.Work
 		for _, names := range []*[]string{&w.Patch, &w.Merged, &w.Conflicts, &w.Aside} {
 			*names = slices.Clone(*names)
 			for i, name := range *names {
-				(*names)[i] = Clean(name)
+				(*names)[i] = term.Clean(name)
 			}
 		}
 		r.Work = &w
@@ -101,7 +102,7 @@ func (r Result) Write(w io.Writer) error {
 
 // whole returns r with lists that are empty rather than null, and clean texts.
 func (r Result) whole() Result {
-	r.Answer = Clean(r.Answer)
+	r.Answer = term.Clean(r.Answer)
 	r.Refused = append([]agent.Refusal{}, r.Refused...)
 	r.Errors = append([]string{}, r.Errors...)
 	if r.Rubric != nil {

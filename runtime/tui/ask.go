@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/approval"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -28,7 +28,7 @@ func (v *view) typesOn(k tea.KeyPressMsg) bool {
 	}
 	v.typed = time.Now()
 	if k.Text != "" {
-		v.kept += headless.Clean(k.Text)
+		v.kept += term.Clean(k.Text)
 	} else if r := []rune(v.kept); len(r) > 0 {
 		v.kept = string(r[:len(r)-1])
 	}
@@ -47,7 +47,7 @@ func (v *view) question() string {
 		where = v.styles.box.Render(" in " + q.Place.Provider + " " + oneLine(q.Place.ID) + " ")
 	}
 	b.WriteString(v.styles.strong.Render("May this run?") + " " + where + "\n")
-	text := headless.Clean(cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
+	text := term.Clean(cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
 	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(q.Tool+": "+text, "\t", "    "), v.width-2, ""), "\n")
 	if q.Shown != nil {
 		lines = v.styles.edit(*q.Shown, v.width-2)
@@ -130,7 +130,7 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 	case "e":
 		if v.ask.Plan.Effect == tool.Runs {
 			v.editing = true
-			v.putInput(headless.Clean(v.ask.Plan.Command))
+			v.putInput(term.Clean(v.ask.Plan.Command))
 			return nil, true
 		}
 	}
@@ -142,7 +142,7 @@ func (v *view) whole() []string {
 	if q := v.ask; q.Shown != nil {
 		return v.styles.edit(*q.Shown, v.width)
 	}
-	return strings.Split(v.wrap(headless.Clean(cmp.Or(v.ask.Plan.Command, v.ask.Plan.Path, v.ask.Plan.URL, v.ask.Plan.Query))), "\n")
+	return strings.Split(v.wrap(term.Clean(cmp.Or(v.ask.Plan.Command, v.ask.Plan.Path, v.ask.Plan.URL, v.ask.Plan.Query))), "\n")
 }
 
 // keptLines is how much of a change that was allowed stays in the scrollback.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -26,7 +26,7 @@ func (s styles) edit(e tool.Edit, width int) []string {
 	case e.Gone:
 		head = "deletes "
 	}
-	before, after := headless.Clean(string(e.Before)), headless.Clean(string(e.After))
+	before, after := term.Clean(string(e.Before)), term.Clean(string(e.After))
 	if e.Gone {
 		after = ""
 	}
@@ -179,7 +179,7 @@ func (s styles) beside(h *udiff.Hunk, width int) []string {
 // patch shows a patch in colours.
 func (s styles) patch(text string, width int) []string {
 	var out []string
-	for _, line := range strings.Split(strings.TrimRight(headless.Clean(text), "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(term.Clean(text), "\n"), "\n") {
 		if strings.HasPrefix(line, "index ") {
 			continue // hashes say nothing to a person
 		}

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/approval"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // A fold is a pasted text and what stands for it in the input.
@@ -160,7 +160,7 @@ func (v *view) setInput(text string) {
 
 // paste puts what was pasted into the input, folded if it is long.
 func (v *view) paste(text string) {
-	text = headless.Clean(text)
+	text = term.Clean(text)
 	switch {
 	case v.pick != nil:
 		v.pick.typed += strings.Join(strings.Fields(text), " ")

@@ -12,12 +12,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
 
-func cleaned(s string) string { return headless.Clean(s) }
+func cleaned(s string) string { return term.Clean(s) }
 
 func sized(width, height int) tea.Msg { return tea.WindowSizeMsg{Width: width, Height: height} }
 

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // A Choice is one thing that can be picked.
@@ -83,7 +83,7 @@ func (p *picker) key(k tea.KeyPressMsg) (over bool, cmd tea.Cmd) {
 		p.search()
 	default:
 		if k.Text != "" {
-			p.typed += headless.Clean(k.Text)
+			p.typed += term.Clean(k.Text)
 			p.search()
 		}
 	}

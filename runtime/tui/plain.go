@@ -14,7 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
@@ -130,7 +130,7 @@ func (p *plain) read() {
 }
 
 func (p *plain) line(format string, args ...any) {
-	fmt.Fprintln(p.Out, strings.TrimRight(headless.Clean(fmt.Sprintf(format, args...)), "\n"))
+	fmt.Fprintln(p.Out, strings.TrimRight(term.Clean(fmt.Sprintf(format, args...)), "\n"))
 }
 
 func (p *plain) place() string {
@@ -150,7 +150,7 @@ func (p *plain) stop() {
 
 // enter acts on a line that was typed.
 func (p *plain) enter(ctx context.Context, text string) {
-	text = headless.Clean(text)
+	text = term.Clean(text)
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "/stop":
@@ -326,7 +326,7 @@ func (p *plain) event(e agent.Event) {
 		}
 		p.line("Runs %s on %s: %s", e.Tool, at, cmp.Or(e.Command, e.Path, e.URL, e.Query))
 	case agent.CallOutput:
-		lines := strings.Split(p.rest+headless.Clean(e.Data), "\n")
+		lines := strings.Split(p.rest+term.Clean(e.Data), "\n")
 		p.rest = lines[len(lines)-1]
 		for _, l := range lines[:len(lines)-1] {
 			p.line("| %s", l)

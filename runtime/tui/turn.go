@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/agent"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // A card is a tool call that runs.
@@ -121,7 +121,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	switch e := e.(type) {
 	case agent.Text:
 		v.thinking = false
-		v.text += headless.Clean(e.Text)
+		v.text += term.Clean(e.Text)
 		return v.settle()
 	case agent.Reasoning:
 		v.thinking = true
@@ -147,12 +147,12 @@ func (v *view) event(e agent.Event) tea.Cmd {
 		return v.flush()
 	case agent.CallOutput:
 		if v.card != nil && v.card.ID == e.ID {
-			v.card.add(headless.Clean(e.Data))
+			v.card.add(term.Clean(e.Data))
 		}
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.print(v.styles.bad, v.hang(headless.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason)), 2))
+		return v.print(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason)), 2))
 	}
 	return nil
 }
@@ -262,12 +262,12 @@ func (v *view) call(c *card) string {
 
 // columns is a line that was printed as it stands below a call, with its columns.
 func columns(l string) string {
-	return "  " + strings.TrimRight(strings.ReplaceAll(headless.Neutral(l), "\t", "    "), " \r\n")
+	return "  " + strings.TrimRight(strings.ReplaceAll(term.Neutral(l), "\t", "    "), " \r\n")
 }
 
 // printed is such a line, cut to the window.
 func (v *view) printed(l string) string { return ansi.Truncate(columns(l), v.width, "…") }
 
 func oneLine(s string) string {
-	return strings.Join(strings.Fields(headless.Neutral(s)), " ")
+	return strings.Join(strings.Fields(term.Neutral(s)), " ")
 }

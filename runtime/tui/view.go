@@ -15,7 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
-	"github.com/talkops-ai/talkops/runtime/headless"
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // view is the state of the window. Update changes it and does no I/O.
@@ -168,7 +168,7 @@ func (v *view) past() []tea.Cmd {
 		if m.User {
 			cmds = append(cmds, v.echo(m.Text))
 		} else {
-			cmds = append(cmds, v.tell(byModel, v.styles.markdown(headless.Clean(m.Text), v.width)))
+			cmds = append(cmds, v.tell(byModel, v.styles.markdown(term.Clean(m.Text), v.width)))
 		}
 	}
 	return append(cmds, v.print(v.styles.dim, "This conversation goes on."))
@@ -217,7 +217,7 @@ func (v *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.err != nil {
 			return v, v.print(v.styles.bad, msg.err.Error())
 		}
-		v.setInput(strings.TrimRight(headless.Clean(msg.text), "\n"))
+		v.setInput(strings.TrimRight(term.Clean(msg.text), "\n"))
 		return v, nil
 	case askMsg:
 		v.settled()
@@ -260,7 +260,7 @@ func (v *view) print(style lipgloss.Style, text string) tea.Cmd {
 
 // styled wraps text and gives every line of it a style.
 func (v *view) styled(style lipgloss.Style, text string) string {
-	lines := strings.Split(v.wrap(strings.TrimRight(headless.Clean(text), "\n")), "\n")
+	lines := strings.Split(v.wrap(strings.TrimRight(term.Clean(text), "\n")), "\n")
 	for i, l := range lines {
 		lines[i] = style.Render(l)
 	}

@@ -1,4 +1,4 @@
-package headless
+package term
 
 import (
 	"regexp"
@@ -43,13 +43,4 @@ var (
 func Neutral(s string) string {
 	s = lineCommand.ReplaceAllString(Clean(s), "$1 :")
 	return hashCommand.ReplaceAllString(s, "# #$1[")
-}
-
-// oneLine returns s on one line of at most width characters.
-func oneLine(s string, width int) string {
-	r := []rune(strings.Join(strings.Fields(Neutral(s)), " "))
-	if len(r) > width {
-		r = append(r[:width-1], '…')
-	}
-	return string(r)
 }
