@@ -478,7 +478,7 @@ func (c *command) kubectl(args []word) {
 				client = w.static && w.text == "--dry-run=client" && (!strings.HasPrefix(before, "-") || strings.Contains(before, "=")) && !slices.ContainsFunc(args[:i], func(w word) bool { return w.text == "--" })
 			}
 		}
-		if client && times == 1 && !strings.Contains(joined(args), "://") && verb != "delete" && verb != "patch" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
+		if client && times == 1 && !strings.Contains(joined(args), "://") && verb != "delete" && verb != "patch" && sub != "token" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
 			c.find(T0, "sends nothing")
 			return
 		}
@@ -547,6 +547,9 @@ func (c *command) helm(args []word) {
 	case "list", "ls", "status", "history", "show", "inspect", "search":
 		if verb == "show" || verb == "inspect" {
 			c.followed()
+		}
+		if verb == "search" && sub != "repo" {
+			c.find(T3n, "asks the network")
 		}
 		c.find(T1, "reads a cluster")
 	case "get":
