@@ -68,3 +68,20 @@ func TestNamesMadeByPrograms(t *testing.T) {
 		}
 	}
 }
+
+// A pattern that is given by an option leaves the first operand a file, and a mode
+// that is set for all is set for hooks.
+func TestOperandsByOptions(t *testing.T) {
+	t.Parallel()
+	at := Context{Place: Place{Host: true}, Dir: "/w", Workspace: "/w", Home: "/home/me"}
+	for line, want := range map[string]Verdict{
+		`grep -ie A .env`: Ask, `grep -vf a.txt .env`: Ask, `grep -A1 -hie x ~/.aws/credentials`: Ask, `grep -ie A /etc/shadow`: Ask, `rg -oe . .env`: Ask, `rg -nf a.txt .env`: Ask, `zgrep -ie A .env`: Ask, `egrep -oe . .env`: Ask, `fgrep -cne A .env`: Ask, `grep -rie A ~/.ssh`: Ask,
+		`grep -ie A main.tf`: Allow, `grep -i env main.tf`: Allow, `rg -n .env src`: Allow, `grep -rn -e A -e B src`: Allow,
+		`yq -n 'env.PATH'`: Ask, `yq env.PATH a.yml`: Ask, `yq deploy/a.yml`: Allow, `yq -oj a.yaml`: Allow,
+		`chmod -R +x .`: Ask, `chmod -R u+w *`: Ask, `chmod -R +x scripts`: Allow, `chmod +x run.sh`: Allow,
+	} {
+		if j := Judge(line, at, ""); j.Verdict != want {
+			t.Errorf("%s: %v (%s), want %v", line, j.Verdict, j.Finding.Reason, want)
+		}
+	}
+}

@@ -53,6 +53,8 @@ func (c *command) create(name string, args []word) {
 			if at, ok := c.places(w); ok && slices.ContainsFunc(at, c.vital) {
 				c.find(T5, "changes the modes of the whole machine")
 				return
+			} else if ok && slices.ContainsFunc(at, func(p string) bool { return everything(c.Workspace, p) || below(p, c.Workspace) }) {
+				c.find(T3, "may make hooks of git run")
 			}
 		}
 	}

@@ -252,7 +252,8 @@ func (f *form) fits(c *command, args []word) bool {
 	if f.plain {
 		return true
 	}
-	n, ended, given, needed := 0, false, false, f.need == ""
+	n, ended, needed := 0, false, f.need == ""
+	given := f.split(args).has("-e", "-f", "--regexp", "--file", "--files") // as letters that are joined, too
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if !ended && a.static && a.text == "--" {
@@ -268,7 +269,6 @@ func (f *form) fits(c *command, args []word) bool {
 			}
 			i += took
 			needed = needed || strings.HasPrefix(a.begins(), f.need)
-			given = given || slices.Contains([]string{"-e", "-f", "--regexp", "--file", "--files"}, a.begins()[:min(2, len(a.begins()))]) || strings.HasPrefix(a.begins(), "--regexp") || strings.HasPrefix(a.begins(), "--file")
 			continue
 		case !ended && !a.static && !a.found && !a.input && (a.many || a.begins() == ""):
 			return false // it may be an option

@@ -126,7 +126,7 @@ func (c *command) yqTexts(o options) []word {
 	if len(operands) == 0 || len(all) > 0 {
 		return all
 	}
-	if w := operands[0]; w.static && strings.Trim(w.text, ".") != "" && w.text[0] != '.' && !strings.ContainsFunc(w.text, func(r rune) bool { return r > 126 || r < '-' || strings.ContainsRune(":;<=>?@[\\]^`{|}", r) }) && strings.Contains(w.text, ".") {
+	if w := operands[0]; w.static && slices.Contains([]string{".yaml", ".yml", ".json", ".xml", ".toml", ".properties", ".csv", ".tsv"}, path.Ext(w.text)) && w.text[0] != '.' && strings.IndexFunc(w.text, func(r rune) bool { return r != '-' && r != '.' && r != '/' && (r > 126 || !isWord(byte(r))) }) < 0 {
 		c.read(w)
 		return all
 	}
