@@ -78,6 +78,9 @@ func TestOperandsByOptions(t *testing.T) {
 		`grep -ie A .env`: Ask, `grep -vf a.txt .env`: Ask, `grep -A1 -hie x ~/.aws/credentials`: Ask, `grep -ie A /etc/shadow`: Ask, `rg -oe . .env`: Ask, `rg -nf a.txt .env`: Ask, `zgrep -ie A .env`: Ask, `egrep -oe . .env`: Ask, `fgrep -cne A .env`: Ask, `grep -rie A ~/.ssh`: Ask,
 		`grep -ie A main.tf`: Allow, `grep -i env main.tf`: Allow, `rg -n .env src`: Allow, `grep -rn -e A -e B src`: Allow,
 		`yq -n 'env.PATH'`: Ask, `yq env.PATH a.yml`: Ask, `yq deploy/a.yml`: Allow, `yq -oj a.yaml`: Allow,
+		`sed -i.ex '1e touch x' a.txt`: Ask, `sed -i.ep '1w .envrc' a.txt`: Ask, `sed -n -i.exp '1e id' a.txt`: Ask, `sed -i.fx '1e id' a.txt`: Ask, `sed -i.bak s/a/b/ a.txt`: Allow, `sed -i.e s/a/b/ a.txt`: Allow, `sed -i.orig -e s/a/b/ a.txt`: Allow,
+		`ls | xargs -in python3 cat`: Ask, `ls | xargs -iP python3 cat`: Ask, `ls | xargs -la python3 cat`: Ask, `ls | xargs -n1 cat`: Allow,
+		`xz -t -d mise.toml.xz`: Ask, `xz -ld Jenkinsfile.xz`: Ask, `zstd -td mise.toml.zst`: Ask, `bzip2 -td Jenkinsfile.bz2`: Ask, `xz -lz .envrc`: Ask, `xz -t a.xz`: Allow, `gzip -l a.gz`: Allow, `zstd -dc mise.toml.zst`: Allow,
 		`chmod -R +x .`: Ask, `chmod -R u+w *`: Ask, `chmod -R +x scripts`: Allow, `chmod +x run.sh`: Allow,
 	} {
 		if j := Judge(line, at, ""); j.Verdict != want {

@@ -260,7 +260,9 @@ func (c *command) archive(name string, args []word) {
 		}
 		for _, w := range o.operands {
 			c.read(w)
-			if name != "iconv" && !o.has("-c", "--stdout", "-t", "--test", "-l", "--list") {
+			// The last one of "-t", "-l" and "-d" counts.
+			acts := o.has("-d", "-z", "--decompress", "--compress", "--uncompress")
+			if name != "iconv" && !o.has("-c", "--stdout") && (acts || !o.has("-t", "--test", "-l", "--list")) {
 				c.written(w)
 				// What is unpacked: gzip takes off "-gz" and "_z", too.
 				for _, ends := range []string{path.Ext(w.text), "-gz", "_gz", "-z", "_z"} {

@@ -175,7 +175,7 @@ var sedLooks = regexp.MustCompile(`^(?:[\s;{}]*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I
 var sedBracket = regexp.MustCompile(`\[\^?\]?[^\]]*[/|#,:@\n;]`)
 
 func (c *command) sed(args []word) {
-	o := split(args, "-e", "-f", "-l", "--expression", "--file", "--line-length")
+	o := split(args, "?-i", "-e", "-f", "-l", "--expression", "--file", "--line-length")
 	scripts := o.values("-e", "--expression")
 	files := o.operands
 	if len(scripts) == 0 && !o.has("-f", "--file") && len(files) > 0 {

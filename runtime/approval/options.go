@@ -10,8 +10,11 @@ func (f *form) split(args []word) options {
 	var valued []string
 	if f != nil {
 		for name, v := range f.options {
-			if v.kind != "" && !v.optional {
+			switch {
+			case v.kind != "" && !v.optional:
 				valued = append(valued, name)
+			case v.optional && len(name) == 2:
+				valued = append(valued, "?"+name)
 			}
 		}
 	}

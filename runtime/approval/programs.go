@@ -190,7 +190,7 @@ type options struct {
 }
 
 // split reads arguments as getopt does. Valued options take a value; those of
-// one letter may be joined.
+// one letter may be joined, and with a "?" in front, like "?-i", must be.
 func split(args []word, valued ...string) options {
 	o := options{given: make(map[string][]word)}
 	for i := 0; i < len(args); i++ {
@@ -215,6 +215,10 @@ func split(args []word, valued ...string) options {
 		case len(a.text) > 1 && a.text[0] == '-':
 			for k := 1; k < len(a.text); k++ {
 				name := "-" + a.text[k:k+1]
+				if slices.Contains(valued, "?"+name) { // what is joined to it is its value
+					o.given[name] = append(o.given[name], word{text: a.text[k+1:], static: true, glob: a.glob})
+					break
+				}
 				if !slices.Contains(valued, name) {
 					o.given[name] = append(o.given[name], literal(""))
 					continue

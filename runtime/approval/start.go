@@ -85,6 +85,9 @@ func after(args []word, valued []string) []word {
 		case len(a.text) > 2 && a.text[1] != '-':
 			// Letters may be joined; the first with a value takes the rest, or the next word.
 			for k := 1; k < len(a.text); k++ {
+				if slices.Contains(valued, "?-"+a.text[k:k+1]) {
+					break // only what is joined to it is its value
+				}
 				if slices.Contains(valued, "-"+a.text[k:k+1]) {
 					if k == len(a.text)-1 {
 						i++
@@ -261,7 +264,7 @@ func (c *command) trap(args []word) {
 }
 
 func (c *command) xargs(args []word) {
-	valued := []string{"-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars", "--process-slot-var"}
+	valued := []string{"?-i", "?-l", "?-e", "-n", "-I", "-P", "-L", "-d", "-s", "-a", "-E", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars", "--process-slot-var"}
 	rest := after(args, valued)
 	o := split(args[:len(args)-len(rest)], valued...)
 	for _, w := range o.values("-a", "--arg-file") {
