@@ -1,6 +1,10 @@
 package approval
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
 
 func TestFilesOfCredentialsInATree(t *testing.T) {
 	t.Parallel()
@@ -85,6 +89,25 @@ func TestOperandsByOptions(t *testing.T) {
 	} {
 		if j := Judge(line, at, ""); j.Verdict != want {
 			t.Errorf("%s: %v (%s), want %v", line, j.Verdict, j.Finding.Reason, want)
+		}
+	}
+}
+
+// A rule is for the project: its words mean other files elsewhere.
+func TestRulesStayInTheProject(t *testing.T) {
+	t.Parallel()
+	rules, err := ParseRules([]string{"make test", "rm -rf build", "git push"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Mode: Smart, Rules: rules, Context: Context{Dir: "/w", Workspace: "/w", Project: "/w", Home: "/home/me"}}
+	for line, want := range map[string]bool{
+		"make test": true, "cd sub && make test": true, "cd /w/sub; rm -rf build": true, "git push": true, "make test && git push": true,
+		"cd /tmp/x && make test": false, "cd .. && rm -rf build": false, "cd /; rm -rf build": false, `cd "$(cat a)" && make test`: false, "cd ../other && git push": false, "(cd ~; rm -rf build)": false, "pushd /tmp; make test": false,
+	} {
+		d, err := p.Approve(t.Context(), Request{Tool: "execute", Place: Place{Host: true}, Plan: tool.Plan{Effect: tool.Runs, Command: line}})
+		if err != nil || d.Allow != want {
+			t.Errorf("%s: %v (%s), want %v; %v", line, d.Allow, d.Reason, want, err)
 		}
 	}
 }

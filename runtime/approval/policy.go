@@ -168,9 +168,10 @@ func (p Policy) cell(req Request, f Finding, at column) Verdict {
 }
 
 // lifted reports whether a rule of the user allows what was found. What is
-// disguised is never lifted, and the "never" class only by an exact rule.
+// disguised is never lifted, nor what runs where the rule's words mean other files,
+// and the "never" class only by an exact rule.
 func (p Policy) lifted(req Request, c Context, f Finding) bool {
-	if f.Tier == TX || p.Mode == Plan {
+	if f.Tier == TX || p.Mode == Plan || f.away {
 		return false
 	}
 	if _, _, isServer := serverTool(req.Plan.URL); req.Plan.Effect == tool.Leaves && !isServer && p.Hosts.URL(req.Plan.URL) {

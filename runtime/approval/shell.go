@@ -185,7 +185,7 @@ func unparsed(f *Finding) { f.unparsed = true }
 
 // find adds a finding about the part that is judged now.
 func (c *command) find(t Tier, reason string, marks ...mark) {
-	f := Finding{Tier: t, Part: c.part, Reason: reason, words: c.plain}
+	f := Finding{Tier: t, Part: c.part, Reason: reason, words: c.plain, away: c.Place.Host && !c.inWorkspace()}
 	for _, m := range marks {
 		m(&f)
 	}

@@ -28,6 +28,7 @@ type Finding struct {
 	machine  bool     // with T3: changes the machine itself
 	typed    bool     // unknown program: a model may be asked
 	unparsed bool     // the text cannot be read
+	away     bool     // on this computer, and maybe in a directory outside the workspace
 	words    []string // the simple command, where it is plain and static; else nil
 }
 
