@@ -564,6 +564,9 @@ func (a *app) rescue(ctx context.Context, run string, most int64) error {
 
 // lookAgain brings home what the machine of a run still holds.
 func (a *app) lookAgain(ctx context.Context, lease session.Lease, h *workspace.Home) error {
+	if err := a.knowProvider(ctx, lease.Provider); err != nil {
+		return err
+	}
 	p := a.providers.Find(lease.Provider)
 	if p == nil {
 		return fmt.Errorf("its provider %q is not known", lease.Provider)

@@ -192,12 +192,21 @@ other computers.`,
 
 // elsewhere finds the machines of talkops that are not on record here.
 func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.Lease, error) {
+	var errs []error
+	if cfg, err := a.load(nil, config.Untrusted); err != nil {
+		errs = append(errs, err)
+	} else {
+		for _, name := range append(a.added(), custom(cfg)...) {
+			if err := a.loadProvider(ctx, cfg, name); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var found []session.Lease
-	var errs []error
 	for _, p := range a.providers {
 		d := p.Describe()
 		if _, ok := sandbox.As[sandbox.Lister](p); !ok || d.Features.Host {
@@ -211,7 +220,7 @@ func (a *app) elsewhere(ctx context.Context, known []session.Lease) ([]session.L
 			list, err := sandbox.List(ctx, p, sandbox.Spec{Settings: settings, Labels: map[string]string{"app": "talkops"}})
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				errs = append(errs, fmt.Errorf("%s: %w", d.Title, err))
 			}
 			for _, m := range list {
