@@ -122,6 +122,19 @@ func TestWhatIsOverTheLimitStaysAndIsNamed(t *testing.T) {
 	if err := again.Bring(t.Context(), sb, true); err != nil || len(again.Left) > 0 || len(again.Changes) != 5 {
 		t.Errorf("left %v, %v", again.Left, err)
 	}
+	// What has come stays, whatever the limit is the next time.
+	third, err := OpenHome(h.Dir)
+	if err == nil {
+		err = third.Resume()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	third.Most = 1000
+	sh(t, box, `echo new > e`)
+	if err, is := errors.AsType[*LostError](third.Bring(t.Context(), sb, true)); !is || len(err.Left) != 1 || err.Left[0].Name != "e" || len(third.Changes) != 5 {
+		t.Errorf("with the limit again: %v, %q", err, changed(third))
+	}
 }
 
 func changed(h *Home) []string {

@@ -440,7 +440,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 }
 
 // over says of files that are more than may come home why they are: of the largest,
-// so that all others come.
+// so that all others come. What is here already is none of them.
 func (h *Home) over(names []string, tree Tree) map[string]string {
 	most := h.Most
 	if most <= 0 {
@@ -448,8 +448,16 @@ func (h *Home) over(names []string, tree Tree) map[string]string {
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tree[name].Kind != File })
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(tree[a].Size, tree[b].Size) })
-	over, total := map[string]string{}, int64(0)
+	over, total, here := map[string]string{}, int64(0), map[string]bool{}
 	for _, name := range names {
+		if here[name] = h.holds(name, tree[name]); here[name] {
+			total += tree[name].Size
+		}
+	}
+	for _, name := range names {
+		if here[name] {
+			continue
+		}
 		if size := tree[name].Size; size > most-total {
 			over[name] = fmt.Sprintf("it has %s, and no more than %s comes home (sync.max_return_bytes)", Size(size), Size(most))
 			continue
