@@ -26,7 +26,7 @@ func SavedWork(dir string, busy func(workspace.Run) bool) []Saved {
 		filepath.WalkDir(h.Dir, func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
 				if info, err := d.Info(); err == nil {
-					s.Bytes += info.Size()
+					s.Bytes += workspace.OnDisk(info)
 				}
 			}
 			return nil

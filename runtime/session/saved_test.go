@@ -66,3 +66,29 @@ func TestSweepTakesOnlyWhatHoldsNoWork(t *testing.T) {
 		t.Errorf("left are %q", left)
 	}
 }
+
+// Holes of saved files take no room, and are not counted.
+func TestSavedWorkCountsWhatItTakesOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	h, err := workspace.NewHome(filepath.Join(dir, "a"), workspace.Run{ID: "a"}, "/", nil, &workspace.Listing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(h.Dir, "content", "f")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if workspace.OnDisk(info) == info.Size() {
+		t.Skip("this file system has no holes, or does not tell")
+	}
+	if list := SavedWork(dir, func(workspace.Run) bool { return false }); len(list) != 1 || list[0].Bytes <= 0 || list[0].Bytes > 1<<20 {
+		t.Errorf("got %+v", list)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +20,15 @@ const leastHole = 64 << 10
 
 // sparse reports whether a file has holes that are worth keeping.
 func (item Item) sparse() bool { return item.Stored >= 0 && item.Size-item.Stored >= leastHole }
+
+// OnDisk is how many bytes of disk a file takes; where that is not known, how many it
+// reads as.
+func OnDisk(info fs.FileInfo) int64 {
+	if n := stored(info); n >= 0 {
+		return n
+	}
+	return info.Size()
+}
 
 // An extent is a part of a file that is no hole.
 type extent struct{ at, size int64 }
