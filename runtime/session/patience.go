@@ -37,7 +37,8 @@ type patience struct {
 // cancelled before, and no more than ctx has. If ctx ends later, a wait that was told
 // of is over at once. The
 // context that do gets is not ctx, and ends with the wait. When do tells heard that
-// something arrives, the time begins anew. The error is the last that tells why.
+// something arrives, the time begins anew; that something is tried once more, or what the
+// sandbox has to read first, is no arrival. The error is the last that tells why.
 func (p patience) try(ctx context.Context, do func(ctx context.Context, heard heard) error) error {
 	most := mostPatience
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -52,12 +53,15 @@ func (p patience) try(ctx context.Context, do func(ctx context.Context, heard he
 	defer silence.Stop()
 	var mu sync.Mutex
 	var last error
-	came := int64(0)
+	came, since := int64(0), time.Now()
 	heard := func(arrived int64, busy time.Duration) {
-		silence.Reset(most + busy)
 		mu.Lock()
+		defer mu.Unlock()
 		came += arrived
-		mu.Unlock()
+		if arrived > 0 {
+			since = time.Now()
+		}
+		silence.Reset(max(time.Until(since.Add(most+busy)), 0))
 	}
 	over, watched := make(chan struct{}), make(chan struct{})
 	defer func() { cancel(); close(over); <-watched }()

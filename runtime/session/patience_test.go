@@ -105,3 +105,21 @@ func TestWhatArrivesBeginsThePatienceAnew(t *testing.T) {
 		}
 	})
 }
+
+// Each attempt tells what it is about to read, which is no sign of the vendor.
+func TestAnAttemptIsNoArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		storm := &sandbox.Error{Code: sandbox.CodeUnavailable, Msg: "bad gateway"}
+		err := patience{"Acme", func(string, ...any) {}}.try(t.Context(), func(_ context.Context, heard heard) error {
+			if time.Since(began) > time.Hour {
+				return nil
+			}
+			heard(0, 0)
+			return storm
+		})
+		if took := time.Since(began); !errors.Is(err, storm) || took < mostPatience || took > mostPatience+10*time.Second {
+			t.Errorf("it took %v: %v", took, err)
+		}
+	})
+}
