@@ -111,3 +111,18 @@ func TestRulesStayInTheProject(t *testing.T) {
 		}
 	}
 }
+
+// The tool that searches reads what is below its directory.
+func TestSearchOfATreeWithCredentials(t *testing.T) {
+	t.Parallel()
+	p := Policy{Mode: Manual, Context: Context{Workspace: "/w", Home: "/home/me", Secrets: func() []string { return []string{"/w/.env", "/w/tls/server.pem"} }}}
+	for _, x := range []struct {
+		name, path string
+		want       bool
+	}{{"grep", "/w", false}, {"grep", "/w/tls", false}, {"grep", "/w/src", true}, {"grep", "/w/main.tf", true}, {"glob", "/w", true}, {"ls", "/w", true}, {"read_file", "/w/main.tf", true}, {"read_file", "/w/.env", false}} {
+		d, err := p.Approve(t.Context(), Request{Tool: x.name, Place: Place{Host: true}, Plan: tool.Plan{Effect: tool.Reads, Path: x.path}})
+		if err != nil || d.Allow != x.want {
+			t.Errorf("%s %s: %v (%s), want %v; %v", x.name, x.path, d.Allow, d.Reason, x.want, err)
+		}
+	}
+}

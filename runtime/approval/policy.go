@@ -204,6 +204,9 @@ func (c Context) file(req Request) []Finding {
 		cmd.written(name)
 	case req.Plan.Effect == tool.Reads:
 		cmd.read(name)
+		if req.Tool == "grep" {
+			cmd.held(name, true)
+		}
 		for _, at := range cmd.real(path.Clean(req.Plan.Path), false) {
 			if !below(c.Workspace, at) && (c.Logs == "" || !below(c.Logs, at)) {
 				cmd.find(T1s, "reads outside the workspace")
