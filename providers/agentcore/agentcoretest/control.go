@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -145,7 +146,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		for _, key := range []string{"name", "status", "sessionTimeoutSeconds"} {
 			delete(fields, key)
 		}
-		reply(w, 200, fields)
+		emulate.Reply(w, 200, fields)
 	}
 	for _, b := range s.boxes {
 		if asked.Token != "" && b.token == asked.Token {
@@ -171,8 +172,8 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.boxes = append(s.boxes, b)
-	if s.behave.EndIn != "" {
-		b.status = s.behave.EndIn
+	if s.Behaviour().EndIn != "" {
+		b.status = s.Behaviour().EndIn
 		go b.end()
 	}
 	answer(b)
@@ -182,7 +183,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.session(w, r, r.URL.Query().Get("sessionId")); b != nil {
-		reply(w, 200, b.show())
+		emulate.Reply(w, 200, b.show())
 	}
 }
 
@@ -233,7 +234,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		items = append(items, fields)
 	}
 	answer["items"] = items
-	reply(w, 200, answer)
+	emulate.Reply(w, 200, answer)
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
@@ -243,8 +244,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	if b == nil {
 		return
 	}
-	if s.behave.BusyDeletes > 0 {
-		s.behave.BusyDeletes--
+	if s.Due(func(b *Behaviour) *int { return &b.BusyDeletes }) {
 		refuse(w, 409, "ConflictException", "The session is being changed")
 		return
 	}
@@ -254,7 +254,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	b.status, b.updated = terminated, s.cfg.Now()
 	go b.end()
-	reply(w, 200, map[string]any{"codeInterpreterIdentifier": b.interpreter, "sessionId": b.id, "lastUpdatedAt": stamp(b.updated)})
+	emulate.Reply(w, 200, map[string]any{"codeInterpreterIdentifier": b.interpreter, "sessionId": b.id, "lastUpdatedAt": stamp(b.updated)})
 }
 
 // end removes the computer of b.

@@ -75,7 +75,7 @@ func (s *Server) invoke(w http.ResponseWriter, r *http.Request, name string, arg
 	began := time.Now()
 	id := r.Header.Get("X-Amzn-Code-Interpreter-Session-Id")
 	s.mu.Lock()
-	never, twist := s.behave.NeverReady, s.behave.Twist[name]
+	never, twist := s.Behaviour().NeverReady, s.Behaviour().Twist[name]
 	b := s.session(w, r, id)
 	if b != nil && b.status != ready {
 		refuse(w, 404, "ResourceNotFoundException", "Session "+id+" was not found")

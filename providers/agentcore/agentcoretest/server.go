@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,15 +40,13 @@ type Config struct {
 
 // A Server is the emulated service. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
-	emulate.Log
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
-	mu     sync.Mutex
-	boxes  []*box
-	behave Behaviour
-	last   int
+	mu    sync.Mutex
+	boxes []*box
+	last  int
 }
 
 // A Behaviour is what is wrong with the whole service. The zero value is health.
@@ -88,25 +85,14 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, listener: listener}
-	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(s.Wire(listener))
-	return s, nil
+	s := &Server{cfg: cfg}
+	return s, s.Serve(&http.Server{Handler: s.routes()})
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every session and the server.
@@ -114,38 +100,20 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes := slices.Clone(s.boxes)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.end)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).end)
 }
 
 // URL returns the address of the service, for the setting endpoint.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return s.Address() }
 
 // Settings returns what a Spec needs to reach the server.
 func (s *Server) Settings() map[string]string {
 	return map[string]string{
 		"access_key_id": s.cfg.Key, "secret_access_key": s.cfg.Secret, "region": s.cfg.Region, "endpoint": s.URL(),
 	}
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the sessions that run, each as "interpreter/session".
@@ -278,7 +246,7 @@ func (s *Server) serve(op string, body []byte, f http.HandlerFunc) http.HandlerF
 
 // admit checks who sent r.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	switch behave := s.behaviour(); {
+	switch behave := s.Behaviour(); {
 	case behave.ExpiredKey:
 		refuse(w, 403, "ExpiredTokenException", "The security token included in the request is expired")
 	case behave.Denied:
@@ -342,13 +310,7 @@ func (s *Server) signed(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
-}
-
 func refuse(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("X-Amzn-Errortype", kind+":http://internal.amazon.com/coral/com.amazon.coral.service/")
-	reply(w, status, map[string]any{"message": message})
+	emulate.Reply(w, status, map[string]any{"message": message})
 }

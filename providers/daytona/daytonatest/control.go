@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -33,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.handle(mux, "create", "POST /api/sandbox", s.create)
 	s.handle(mux, "list", "GET /api/sandbox", s.list)
-	s.handle(mux, "get", "GET /api/sandbox/{id}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 200, s.show(b)) }))
+	s.handle(mux, "get", "GET /api/sandbox/{id}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { emulate.Reply(w, 200, s.show(b)) }))
 	s.handle(mux, "delete", "DELETE /api/sandbox/{id}", s.one(s.destroy))
 	s.handle(mux, "start", "POST /api/sandbox/{id}/start", s.one(s.start))
 	s.handle(mux, "stop", "POST /api/sandbox/{id}/stop", s.one(s.stop))
@@ -41,9 +42,9 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "snapshots", "GET /api/snapshots", s.snapshots)
 	s.handle(mux, "snapshot-delete", "DELETE /api/snapshots/{kid}", s.deleteSnapshot)
 	s.handle(mux, "labels", "PUT /api/sandbox/{id}/labels", s.one(s.setLabels))
-	s.handle(mux, "last-activity", "POST /api/sandbox/{id}/last-activity", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 201, nil) }))
+	s.handle(mux, "last-activity", "POST /api/sandbox/{id}/last-activity", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { emulate.Reply(w, 201, nil) }))
 	s.handle(mux, "toolbox-proxy-url", "GET /api/sandbox/{id}/toolbox-proxy-url", s.one(func(w http.ResponseWriter, r *http.Request, b *box) {
-		reply(w, 200, map[string]string{"url": s.toolboxURL()})
+		emulate.Reply(w, 200, map[string]string{"url": s.toolboxURL()})
 	}))
 	for _, kind := range []string{"autostop", "autoarchive", "autodelete", "autopause", "ttl"} {
 		s.handle(mux, kind, "POST /api/sandbox/{id}/"+kind+"/{minutes}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) {
@@ -54,11 +55,11 @@ func (s *Server) routes() http.Handler {
 				return
 			}
 			b.asked[field] = float64(n)
-			reply(w, 200, s.show(b))
+			emulate.Reply(w, 200, s.show(b))
 		}))
 	}
 	s.handle(mux, "config", "GET /api/config", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 200, map[string]any{"proxyToolboxUrl": s.toolboxURL(), "defaultSnapshot": "default"})
+		emulate.Reply(w, 200, map[string]any{"proxyToolboxUrl": s.toolboxURL(), "defaultSnapshot": "default"})
 	})
 	s.handle(mux, "unknown", "/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, 404, "NOT_FOUND", "Cannot "+r.Method+" "+r.URL.Path)
@@ -67,7 +68,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-func (s *Server) toolboxURL() string { return "http://" + s.listener.Addr().String() + "/toolbox" }
+func (s *Server) toolboxURL() string { return s.Address() + "/toolbox" }
 
 // find returns the sandbox with that id or name. The caller holds mu.
 func (s *Server) find(id string) *box {
@@ -180,15 +181,15 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	next := "started"
-	if s.behave.EndIn != "" {
-		next = s.behave.EndIn
+	if s.Behaviour().EndIn != "" {
+		next = s.Behaviour().EndIn
 	}
 	s.move(b, "creating", next, s.cfg.StartDelay)
-	if s.behave.NeverReady {
+	if s.Behaviour().NeverReady {
 		b.next = ""
 	}
 	s.boxes = append(s.boxes, b)
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +229,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		delete(fields, "env")
 		items = append(items, fields)
 	}
-	reply(w, 200, map[string]any{"items": items, "nextCursor": next, "total": len(items)})
+	emulate.Reply(w, 200, map[string]any{"items": items, "nextCursor": next, "total": len(items)})
 }
 
 func busy(w http.ResponseWriter, r *http.Request) {
@@ -236,8 +237,7 @@ func busy(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) destroy(w http.ResponseWriter, r *http.Request, b *box) {
-	if s.behave.BusyDeletes > 0 {
-		s.behave.BusyDeletes--
+	if s.Due(func(b *Behaviour) *int { return &b.BusyDeletes }) {
 		busy(w, r)
 		return
 	}
@@ -246,11 +246,11 @@ func (s *Server) destroy(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	s.move(b, "destroying", "destroyed", s.cfg.StopDelay)
-	if s.behave.StuckDestroy {
+	if s.Behaviour().StuckDestroy {
 		b.next = ""
 	}
 	go b.end()
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request, b *box) {
@@ -265,7 +265,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, b *box) {
 		refuse(w, r, 400, "BAD_REQUEST", "Sandbox is not in valid state")
 		return
 	}
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, b *box) {
@@ -280,7 +280,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request, b *box) {
 		refuse(w, r, 400, "BAD_REQUEST", "Sandbox is not in valid state")
 		return
 	}
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 // snapshot keeps a copy of the home directory.
@@ -310,7 +310,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	s.kept[body.Name] = m
 	s.move(b, "snapshotting", b.state, s.cfg.StopDelay)
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
@@ -322,7 +322,7 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 			items = append(items, map[string]any{"id": "id-" + name, "name": name, "state": "active"})
 		}
 	}
-	reply(w, 200, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
+	emulate.Reply(w, 200, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
 }
 
 func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {
@@ -359,7 +359,7 @@ func (s *Server) setLabels(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	b.labels = body.Labels
-	reply(w, 200, body)
+	emulate.Reply(w, 200, body)
 }
 
 // halt ends the sessions of b and their processes.

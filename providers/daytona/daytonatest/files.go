@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 func (s *Server) fileRoutes(in func(op, method, path string, f func(http.ResponseWriter, *http.Request, *box))) {
@@ -31,13 +33,13 @@ func (s *Server) fileRoutes(in func(op, method, path string, f func(http.Respons
 				list = append(list, fileInfo(filepath.Join(name, e.Name()), info))
 			}
 		}
-		reply(w, 200, list)
+		emulate.Reply(w, 200, list)
 		return nil
 	}))
 	in("files-info", "GET", "files/info", s.withPath(func(w http.ResponseWriter, r *http.Request, b *box, name string) error {
 		info, err := os.Stat(name)
 		if err == nil {
-			reply(w, 200, fileInfo(name, info))
+			emulate.Reply(w, 200, fileInfo(name, info))
 		}
 		return err
 	}))
@@ -52,7 +54,7 @@ func (s *Server) fileRoutes(in func(op, method, path string, f func(http.Respons
 		if err := os.Chmod(name, fs.FileMode(mode)); err != nil {
 			return err
 		}
-		reply(w, 201, nil)
+		emulate.Reply(w, 201, nil)
 		return nil
 	}))
 	in("files-permissions", "POST", "files/permissions", s.withPath(func(w http.ResponseWriter, r *http.Request, b *box, name string) error {
@@ -63,7 +65,7 @@ func (s *Server) fileRoutes(in func(op, method, path string, f func(http.Respons
 		if err := os.Chmod(name, fs.FileMode(mode)); err != nil {
 			return err
 		}
-		reply(w, 200, nil)
+		emulate.Reply(w, 200, nil)
 		return nil
 	}))
 	in("files-delete", "DELETE", "files", s.withPath(func(w http.ResponseWriter, r *http.Request, b *box, name string) error {
@@ -99,7 +101,7 @@ func (s *Server) withPath(f func(http.ResponseWriter, *http.Request, *box, strin
 
 func (s *Server) refuseFile(w http.ResponseWriter, r *http.Request, err error) {
 	status, code := fileStatus(err)
-	if s.behaviour().EmptyFileErrs {
+	if s.Behaviour().EmptyFileErrs {
 		w.WriteHeader(status)
 		return
 	}
@@ -147,7 +149,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, b *box) {
 		}
 		defer f.Close()
 		w.Header().Set("Content-Type", "application/octet-stream")
-		if s.behaviour().IgnoreRange {
+		if s.Behaviour().IgnoreRange {
 			r.Header.Del("Range")
 		}
 		http.ServeContent(w, r, "", time.Time{}, f)
@@ -210,10 +212,10 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, b *box) {
 		}
 	}
 	if len(failures) > 0 || len(files) == 0 {
-		reply(w, 400, map[string]any{"errors": failures, "files": files})
+		emulate.Reply(w, 400, map[string]any{"errors": failures, "files": files})
 		return
 	}
-	reply(w, 200, map[string]any{"files": files})
+	emulate.Reply(w, 200, map[string]any{"files": files})
 }
 
 func (b *box) save(name string, r io.Reader) (int64, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -61,13 +62,13 @@ func (s *Server) toolbox(mux *http.ServeMux) {
 		})
 	}
 	in("work-dir", "GET", "work-dir", func(w http.ResponseWriter, r *http.Request, b *box) {
-		reply(w, 200, map[string]string{"dir": b.machine.Dir()})
+		emulate.Reply(w, 200, map[string]string{"dir": b.machine.Dir()})
 	})
 	in("user-home-dir", "GET", "user-home-dir", func(w http.ResponseWriter, r *http.Request, b *box) {
-		reply(w, 200, map[string]string{"dir": b.machine.Dir()})
+		emulate.Reply(w, 200, map[string]string{"dir": b.machine.Dir()})
 	})
 	in("version", "GET", "version", func(w http.ResponseWriter, r *http.Request, b *box) {
-		reply(w, 200, map[string]string{"version": "v0.190.0"})
+		emulate.Reply(w, 200, map[string]string{"version": "v0.190.0"})
 	})
 	in("execute", "POST", "process/execute", s.execute)
 	in("session-create", "POST", "process/session", createSession)
@@ -78,10 +79,10 @@ func (s *Server) toolbox(mux *http.ServeMux) {
 		for _, x := range b.sessions {
 			all = append(all, x.show())
 		}
-		reply(w, 200, all)
+		emulate.Reply(w, 200, all)
 	})
 	in("session-get", "GET", "process/session/{sid}", withSession(func(w http.ResponseWriter, r *http.Request, b *box, x *session) {
-		reply(w, 200, x.show())
+		emulate.Reply(w, 200, x.show())
 	}))
 	in("session-delete", "DELETE", "process/session/{sid}", withSession(func(w http.ResponseWriter, r *http.Request, b *box, x *session) {
 		b.mu.Lock()
@@ -93,7 +94,7 @@ func (s *Server) toolbox(mux *http.ServeMux) {
 	}))
 	in("session-exec", "POST", "process/session/{sid}/exec", withSession(execInSession))
 	in("command", "GET", "process/session/{sid}/command/{cid}", withCommand(func(w http.ResponseWriter, r *http.Request, x *session, c *command) {
-		reply(w, 200, x.showCommand(c))
+		emulate.Reply(w, 200, x.showCommand(c))
 	}))
 	in("logs", "GET", "process/session/{sid}/command/{cid}/logs", withCommand(logs))
 	in("input", "POST", "process/session/{sid}/command/{cid}/input", withCommand(giveInput))
@@ -119,7 +120,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, b *box) {
 		Stdin: strings.NewReader(body.Command + "\n"), Stdout: &out, Stderr: &out,
 	})
 	if err != nil {
-		reply(w, 200, map[string]any{"exitCode": -1, "result": err.Error()})
+		emulate.Reply(w, 200, map[string]any{"exitCode": -1, "result": err.Error()})
 		return
 	}
 	var limit <-chan time.Time
@@ -140,10 +141,10 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, b *box) {
 		exit = -1
 	}
 	answer := map[string]any{"exitCode": exit, "result": strings.ToValidUTF8(out.String(), "\ufffd")}
-	if s.behaviour().NoExitStatus {
+	if s.Behaviour().NoExitStatus {
 		delete(answer, "exitCode")
 	}
-	reply(w, 200, answer)
+	emulate.Reply(w, 200, answer)
 }
 
 func environ(env map[string]string) []string {
@@ -174,7 +175,7 @@ func createSession(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	b.sessions[body.ID] = x
-	reply(w, 201, nil)
+	emulate.Reply(w, 201, nil)
 }
 
 // open starts the shell of a session. It reads commands from a pipe and reports
@@ -304,7 +305,7 @@ func execInSession(w http.ResponseWriter, r *http.Request, b *box, x *session) {
 		return
 	}
 	if body.RunAsync || body.Async {
-		reply(w, 202, map[string]any{"cmdId": id})
+		emulate.Reply(w, 202, map[string]any{"cmdId": id})
 		return
 	}
 	select {
@@ -317,7 +318,7 @@ func execInSession(w http.ResponseWriter, r *http.Request, b *box, x *session) {
 	x.mu.Lock()
 	answer["exitCode"] = *c.exit
 	x.mu.Unlock()
-	reply(w, 200, answer)
+	emulate.Reply(w, 200, answer)
 }
 
 // output is what a command has written so far; apart only for clients that can
@@ -361,7 +362,7 @@ func giveInput(w http.ResponseWriter, r *http.Request, x *session, c *command) {
 // line in frames of at most 1 KiB, behind a marker of its stream.
 func logs(w http.ResponseWriter, r *http.Request, x *session, c *command) {
 	if r.URL.Query().Get("follow") != "true" {
-		reply(w, 200, output(r, c))
+		emulate.Reply(w, 200, output(r, c))
 		return
 	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})

@@ -5,8 +5,6 @@ package daytonatest
 
 import (
 	"cmp"
-	"encoding/json"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,16 +26,14 @@ type Config struct {
 
 // A Server is the emulated service. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
-	emulate.Log
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
-	mu     sync.Mutex
-	boxes  []*box
-	kept   map[string]*machine.Machine // snapshots by name
-	behave Behaviour
-	last   int
+	mu    sync.Mutex
+	boxes []*box
+	kept  map[string]*machine.Machine // snapshots by name
+	last  int
 }
 
 // A Behaviour is what is wrong with the whole service. The zero value is health.
@@ -67,25 +63,14 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, listener: listener, kept: map[string]*machine.Machine{}}
-	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(s.Wire(listener))
-	return s, nil
+	s := &Server{cfg: cfg, kept: map[string]*machine.Machine{}}
+	return s, s.Serve(&http.Server{Handler: s.routes()})
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every sandbox and the server.
@@ -93,22 +78,17 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes := slices.Clone(s.boxes)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.end)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).end)
 	for _, m := range s.kept {
 		m.Close()
 	}
 }
 
 // URL returns the address of the control plane, for the setting api_url.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/api" }
+func (s *Server) URL() string { return s.Address() + "/api" }
 
 // Key returns the API key that is accepted.
 func (s *Server) Key() string { return s.cfg.Key }
@@ -116,19 +96,6 @@ func (s *Server) Key() string { return s.cfg.Key }
 // Settings returns what a Spec needs to reach the server.
 func (s *Server) Settings() map[string]string {
 	return map[string]string{"api_key": s.Key(), "api_url": s.URL()}
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the ids of the sandboxes that are not destroyed or being so.
@@ -208,23 +175,15 @@ func (s *Server) handle(mux *http.ServeMux, op, pattern string, f http.HandlerFu
 }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.behaviour().ExpiredKey || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key && r.URL.Query().Get("DAYTONA_SANDBOX_AUTH_KEY") != s.cfg.Key {
+	if s.Behaviour().ExpiredKey || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key && r.URL.Query().Get("DAYTONA_SANDBOX_AUTH_KEY") != s.cfg.Key {
 		refuse(w, r, http.StatusUnauthorized, "UNAUTHORIZED", "Invalid credentials")
 		return false
 	}
 	return true
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	if v != nil {
-		json.NewEncoder(w).Encode(v)
-	}
-}
-
 func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	reply(w, status, map[string]any{
+	emulate.Reply(w, status, map[string]any{
 		"statusCode": status,
 		"message":    message,
 		"error":      http.StatusText(status),

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "create", "POST /v2/sandboxes", s.v2(s.create(true)))
 	s.handle(mux, "create", "POST /sandboxes", s.create(false))
 	s.handle(mux, "list", "GET /v2/sandboxes", s.list)
-	s.handle(mux, "get", "GET /sandboxes/{id}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 200, s.detail(b)) }))
+	s.handle(mux, "get", "GET /sandboxes/{id}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { emulate.Reply(w, 200, s.detail(b)) }))
 	s.handle(mux, "delete", "DELETE /sandboxes/{id}", s.one(s.destroy))
 	s.handle(mux, "connect", "POST /v2/sandboxes/{id}/connect", s.v2(s.one(s.connect)))
 	s.handle(mux, "connect", "POST /sandboxes/{id}/connect", s.one(s.connect))
@@ -52,7 +53,7 @@ func (s *Server) routes() http.Handler {
 // v2 is f on servers that know the second version of a call.
 func (s *Server) v2(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.behaviour().NoV2 {
+		if s.Behaviour().NoV2 {
 			refuse(w, 405, "method not allowed")
 			return
 		}
@@ -108,7 +109,7 @@ func (s *Server) show(b *box) map[string]any {
 		"sandboxID": b.id, "templateID": b.template, "clientID": "client", "envdVersion": b.version,
 		"envdAccessToken": b.token, "trafficAccessToken": nil, "domain": nil,
 	}
-	if s.behave.NoToken {
+	if s.Behaviour().NoToken {
 		delete(fields, "envdAccessToken")
 	}
 	return fields
@@ -130,7 +131,7 @@ func (s *Server) detail(b *box) map[string]any {
 
 // tooLong refuses a lifetime that the account may not have. The caller holds mu.
 func (s *Server) tooLong(w http.ResponseWriter, seconds int64) bool {
-	most := cmp.Or(s.behave.MostHours, 24)
+	most := cmp.Or(s.Behaviour().MostHours, 24)
 	if seconds <= int64(most)*3600 {
 		return false
 	}
@@ -167,8 +168,8 @@ func (s *Server) create(secure bool) http.HandlerFunc {
 		status, message := 0, ""
 		i := slices.IndexFunc(s.kept, func(k *kept) bool { return k.id == asked.Template || k.name == asked.Template })
 		switch {
-		case s.behave.Most > 0 && len(s.boxes) >= s.behave.Most:
-			status, message = 429, fmt.Sprintf("you have reached the maximum number of concurrent E2B sandboxes (%d)", s.behave.Most)
+		case s.Behaviour().Most > 0 && len(s.boxes) >= s.Behaviour().Most:
+			status, message = 429, fmt.Sprintf("you have reached the maximum number of concurrent E2B sandboxes (%d)", s.Behaviour().Most)
 		case i >= 0:
 			err = copyHome(s.kept[i].machine, m)
 		case asked.Template != "base":
@@ -188,7 +189,7 @@ func (s *Server) create(secure bool) http.HandlerFunc {
 		}
 		now := s.cfg.Now()
 		b := &box{
-			id: s.number("ibox"), template: asked.Template, version: cmp.Or(s.behave.Version, "0.6.13"),
+			id: s.number("ibox"), template: asked.Template, version: cmp.Or(s.Behaviour().Version, "0.6.13"),
 			metadata: asked.Metadata, env: asked.Env, autoPause: asked.AutoPause,
 			started: now, ends: now.Add(time.Duration(timeout) * time.Second), machine: m, cut: make(chan struct{}),
 		}
@@ -199,7 +200,7 @@ func (s *Server) create(secure bool) http.HandlerFunc {
 			b.token = "access-token-of-" + b.id
 		}
 		s.boxes = append(s.boxes, b)
-		reply(w, 201, s.show(b))
+		emulate.Reply(w, 201, s.show(b))
 	}
 }
 
@@ -245,18 +246,17 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		}
 		items = append(items, fields)
 	}
-	reply(w, 200, items)
+	emulate.Reply(w, 200, items)
 }
 
 func (s *Server) destroy(w http.ResponseWriter, r *http.Request, b *box) {
-	if s.behave.BusyDeletes > 0 {
-		s.behave.BusyDeletes--
+	if s.Due(func(b *Behaviour) *int { return &b.BusyDeletes }) {
 		refuse(w, 409, "sandbox is changing its state")
 		return
 	}
 	s.boxes = slices.DeleteFunc(s.boxes, func(x *box) bool { return x == b })
 	go b.end()
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 // connect resumes a paused sandbox; the end of one that runs only moves away.
@@ -280,7 +280,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request, b *box) {
 	if ends := s.cfg.Now().Add(time.Duration(timeout) * time.Second); ends.After(b.ends) {
 		b.ends = ends
 	}
-	reply(w, status, s.show(b))
+	emulate.Reply(w, status, s.show(b))
 }
 
 func (s *Server) timeout(w http.ResponseWriter, r *http.Request, b *box) {
@@ -295,7 +295,7 @@ func (s *Server) timeout(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	b.ends = s.cfg.Now().Add(time.Duration(asked.Timeout) * time.Second)
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 func (s *Server) refresh(w http.ResponseWriter, r *http.Request, b *box) {
@@ -309,7 +309,7 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, b *box) {
 	if ends := s.cfg.Now().Add(time.Duration(max(asked.Duration, 15)) * time.Second); ends.After(b.ends) {
 		b.ends = ends
 	}
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 func (s *Server) pause(w http.ResponseWriter, r *http.Request, b *box) {
@@ -318,7 +318,7 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	b.paused = true
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 // snapshot keeps a copy of the home directory.
@@ -337,7 +337,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	k := &kept{id: s.number("snapshot"), name: asked.Name, of: b.id, machine: m}
 	s.kept = append(s.kept, k)
-	reply(w, 201, k.show())
+	emulate.Reply(w, 201, k.show())
 }
 
 func (k *kept) show() map[string]any {
@@ -357,7 +357,7 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 			items = append(items, k.show())
 		}
 	}
-	reply(w, 200, items)
+	emulate.Reply(w, 200, items)
 }
 
 func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {
@@ -370,7 +370,7 @@ func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {
 	}
 	s.kept[i].machine.Close()
 	s.kept = slices.Delete(s.kept, i, i+1)
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 func copyHome(from, to *machine.Machine) error {

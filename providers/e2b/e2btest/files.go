@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 // signed reports whether a request for a file has a signature made with token.
@@ -90,7 +92,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	ranged := r.Header.Get("Range") != ""
-	if s.behaviour().IgnoreRange {
+	if s.Behaviour().IgnoreRange {
 		r.Header.Del("Range")
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -275,7 +277,7 @@ func answer(w http.ResponseWriter, name string, err error) {
 	}
 	switch {
 	case err == nil:
-		reply(w, 200, map[string]any{"entry": e})
+		emulate.Reply(w, 200, map[string]any{"entry": e})
 	case errors.Is(err, fs.ErrNotExist):
 		refuseRPC(w, 404, "not_found", "path not found: "+err.Error())
 	default:
@@ -352,7 +354,7 @@ func listDir(w http.ResponseWriter, r *http.Request, b *box) {
 	if len(entries) > 0 {
 		list["entries"] = entries
 	}
-	reply(w, 200, list)
+	emulate.Reply(w, 200, list)
 }
 
 // remove succeeds for what is not there.
@@ -362,6 +364,6 @@ func remove(w http.ResponseWriter, r *http.Request, b *box) {
 			refuseRPC(w, 500, "internal", err.Error())
 			return
 		}
-		reply(w, 200, struct{}{})
+		emulate.Reply(w, 200, struct{}{})
 	}
 }

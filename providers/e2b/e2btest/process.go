@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) boxOf(r *http.Request) *box {
 func (s *Server) inside(w http.ResponseWriter, r *http.Request) bool {
 	b := s.boxOf(r)
 	if b == nil {
-		reply(w, 502, map[string]any{"sandboxId": r.Header.Get("E2b-Sandbox-Id"), "message": "The sandbox was not found", "code": 502})
+		emulate.Reply(w, 502, map[string]any{"sandboxId": r.Header.Get("E2b-Sandbox-Id"), "message": "The sandbox was not found", "code": 502})
 		return false
 	}
 	s.mu.Lock()
@@ -90,7 +91,7 @@ func (s *Server) within(f func(http.ResponseWriter, *http.Request, *box)) http.H
 }
 
 func refuseRPC(w http.ResponseWriter, status int, code, message string) {
-	reply(w, status, map[string]any{"code": code, "message": message})
+	emulate.Reply(w, status, map[string]any{"code": code, "message": message})
 }
 
 // A sender writes the messages of a stream.
@@ -430,7 +431,7 @@ func listProcesses(w http.ResponseWriter, r *http.Request, b *box) {
 	if len(list) > 0 {
 		answer["processes"] = list
 	}
-	reply(w, 200, answer)
+	emulate.Reply(w, 200, answer)
 }
 
 // running finds the process of a unary call.
@@ -460,7 +461,7 @@ func sendSignal(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	if p := running(w, b, asked.selector); p != nil {
 		kill(p.pid, asked.Signal == "SIGNAL_SIGTERM")
-		reply(w, 200, struct{}{})
+		emulate.Reply(w, 200, struct{}{})
 	}
 }
 
@@ -479,7 +480,7 @@ func sendInput(w http.ResponseWriter, r *http.Request, b *box) {
 		refuseRPC(w, 400, "failed_precondition", "stdin is not enabled or is closed")
 	default:
 		p.input.Write(asked.Input.Stdin)
-		reply(w, 200, struct{}{})
+		emulate.Reply(w, 200, struct{}{})
 	}
 }
 
@@ -490,6 +491,6 @@ func closeStdin(w http.ResponseWriter, r *http.Request, b *box) {
 		if p.input != nil {
 			p.input.Close()
 		}
-		reply(w, 200, struct{}{})
+		emulate.Reply(w, 200, struct{}{})
 	}
 }

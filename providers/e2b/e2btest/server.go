@@ -6,7 +6,6 @@ package e2btest
 
 import (
 	"cmp"
-	"encoding/json"
 	"net"
 	"net/http"
 	"slices"
@@ -29,16 +28,14 @@ type Config struct {
 
 // A Server is the emulated service. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
-	emulate.Log
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
-	mu     sync.Mutex
-	boxes  []*box
-	kept   []*kept
-	behave Behaviour
-	last   int
+	mu    sync.Mutex
+	boxes []*box
+	kept  []*kept
+	last  int
 }
 
 // A Behaviour is what is wrong with the whole service, or how it differs. The zero
@@ -70,28 +67,19 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener := cfg.Listener
-	if listener == nil {
-		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return nil, err
-		}
+	s := &Server{cfg: cfg}
+	server := &http.Server{Handler: s.routes()}
+	if cfg.Listener == nil {
+		return s, s.Serve(server)
 	}
-	s := &Server{cfg: cfg, listener: listener}
-	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(listener)
+	s.ServeAt(cfg.Listener, server)
 	return s, nil
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every sandbox and the server.
@@ -99,22 +87,17 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes := slices.Clone(s.boxes)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.end)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).end)
 	for _, k := range s.kept {
 		k.machine.Close()
 	}
 }
 
 // URL returns the address of the API and of all sandboxes.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return s.Address() }
 
 // Key returns the API key that is accepted.
 func (s *Server) Key() string { return s.cfg.Key }
@@ -122,19 +105,6 @@ func (s *Server) Key() string { return s.cfg.Key }
 // Settings returns what a Spec needs to reach the server.
 func (s *Server) Settings() map[string]string {
 	return map[string]string{"api_key": s.Key(), "api_url": s.URL(), "sandbox_url": s.URL()}
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the ids of the sandboxes, running and paused.
@@ -199,26 +169,16 @@ func (s *Server) handle(mux *http.ServeMux, op, pattern string, f http.HandlerFu
 }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.behaviour().ExpiredKey || r.Header.Get("X-API-KEY") != s.cfg.Key {
+	if s.Behaviour().ExpiredKey || r.Header.Get("X-API-KEY") != s.cfg.Key {
 		refuse(w, http.StatusUnauthorized, "Invalid API key")
 		return false
 	}
 	return true
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	if v == nil {
-		w.WriteHeader(status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
-}
-
 // refuse repeats the status in the body: the vendor's client decides by that.
 func refuse(w http.ResponseWriter, status int, message string) {
-	reply(w, status, map[string]any{"code": status, "message": message})
+	emulate.Reply(w, status, map[string]any{"code": status, "message": message})
 }
 
 // number makes the next identity. The caller holds mu.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -60,9 +61,9 @@ func (s *Server) routes() http.Handler {
 	}
 	handle("create", "POST", "/boxes", s.create)
 	handle("list", "GET", "/boxes", s.list)
-	handle("get", "GET", "/boxes/{name}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { reply(w, 200, s.show(b)) }))
+	handle("get", "GET", "/boxes/{name}", s.one(func(w http.ResponseWriter, r *http.Request, b *box) { emulate.Reply(w, 200, s.show(b)) }))
 	handle("status", "GET", "/boxes/{name}/status", s.one(func(w http.ResponseWriter, r *http.Request, b *box) {
-		reply(w, 200, map[string]any{"status": b.status, "status_message": b.message})
+		emulate.Reply(w, 200, map[string]any{"status": b.status, "status_message": b.message})
 	}))
 	handle("update", "PATCH", "/boxes/{name}", s.one(s.update))
 	handle("delete", "DELETE", "/boxes/{name}", s.one(s.destroy))
@@ -75,7 +76,7 @@ func (s *Server) routes() http.Handler {
 	handle("snapshot-delete", "DELETE", "/snapshots/{name}", s.deleteSnapshot)
 	handle("snapshot-tags", "GET", "/snapshots-by-name/{name}", s.snapshotTags)
 	mux.Handle("/", s.Handle("unknown", s.admit, func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 404, map[string]string{"detail": "Not Found"})
+		emulate.Reply(w, 404, map[string]string{"detail": "Not Found"})
 	}))
 	s.dataplane(mux)
 	return mux
@@ -160,9 +161,9 @@ func (s *Server) show(b *box) map[string]any {
 	fields["id"], fields["name"], fields["labels"] = b.id, b.name, b.labels
 	fields["status"], fields["status_message"] = b.status, b.message
 	fields["snapshot_id"] = b.snapshot
-	fields["dataplane_url"] = "http://" + s.listener.Addr().String() + "/dp/" + b.id
-	if s.behave.Dataplane != "" {
-		fields["dataplane_url"] = s.behave.Dataplane
+	fields["dataplane_url"] = s.Address() + "/dp/" + b.id
+	if s.Behaviour().Dataplane != "" {
+		fields["dataplane_url"] = s.Behaviour().Dataplane
 	}
 	fields["created_at"] = b.created.UTC().Format(time.RFC3339Nano)
 	fields["updated_at"] = fields["created_at"]
@@ -176,10 +177,10 @@ func (s *Server) show(b *box) map[string]any {
 // provision puts b on the way to ready. The caller holds mu.
 func (s *Server) provision(b *box) {
 	b.status, b.next, b.at = "provisioning", "ready", s.cfg.Now().Add(s.cfg.StartDelay)
-	if s.behave.EndIn != "" {
-		b.next = s.behave.EndIn
+	if s.Behaviour().EndIn != "" {
+		b.next = s.Behaviour().EndIn
 	}
-	if s.behave.NeverReady {
+	if s.Behaviour().NeverReady {
 		b.next = ""
 	}
 	s.settle(b)
@@ -228,7 +229,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	reply(w, 201, s.show(b))
+	emulate.Reply(w, 201, s.show(b))
 }
 
 // place makes the sandbox that was asked for, from that snapshot if it is named.
@@ -317,7 +318,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, items []map[string
 		items = items[:size]
 		next = items[size-1]["id"]
 	}
-	reply(w, 200, map[string]any{old: items, "offset": offset, "items": items, "next_cursor": next})
+	emulate.Reply(w, 200, map[string]any{old: items, "offset": offset, "items": items, "next_cursor": next})
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -356,17 +357,16 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, b *box) {
 	for k, v := range change {
 		b.asked[k] = v
 	}
-	reply(w, 200, s.show(b))
+	emulate.Reply(w, 200, s.show(b))
 }
 
 func (s *Server) destroy(w http.ResponseWriter, r *http.Request, b *box) {
-	if s.behave.BusyDeletes > 0 {
-		s.behave.BusyDeletes--
+	if s.Due(func(b *Behaviour) *int { return &b.BusyDeletes }) {
 		refuse(w, 409, "Conflict", "Sandbox is changing its state")
 		return
 	}
 	s.remove(b)
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request, b *box) {
@@ -375,7 +375,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	s.provision(b)
-	reply(w, 202, s.show(b))
+	emulate.Reply(w, 202, s.show(b))
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, b *box) {
@@ -384,14 +384,14 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	s.halted(b)
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 // mature lets time pass for k. The caller holds mu.
 func (s *Server) mature(k *snapshot) {
 	if k.status == "building" && !s.cfg.Now().Before(k.at) {
 		k.status = "ready"
-		if s.behave.BuildFails {
+		if s.Behaviour().BuildFails {
 			k.status, k.message = "failed", "the emulator was told so"
 		}
 	}
@@ -462,7 +462,7 @@ func (s *Server) build(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	reply(w, 201, showSnapshot(s.makeSnapshot(body)))
+	emulate.Reply(w, 201, showSnapshot(s.makeSnapshot(body)))
 }
 
 // capture keeps a copy of the home directory.
@@ -489,7 +489,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	k := s.makeSnapshot(body)
 	k.source, k.tree = b.id, m
-	reply(w, 201, showSnapshot(k))
+	emulate.Reply(w, 201, showSnapshot(k))
 }
 
 func copyHome(from, to *machine.Machine) error {
@@ -511,7 +511,7 @@ func (s *Server) getSnapshot(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 404, "NotFound", "Snapshot '"+r.PathValue("name")+"' not found")
 		return
 	}
-	reply(w, 200, showSnapshot(k))
+	emulate.Reply(w, 200, showSnapshot(k))
 }
 
 func (s *Server) listSnapshots(w http.ResponseWriter, r *http.Request) {
@@ -539,7 +539,7 @@ func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) {
 	if k.tree != nil {
 		k.tree.Close()
 	}
-	reply(w, 204, nil)
+	emulate.Reply(w, 204, nil)
 }
 
 func (s *Server) snapshotTags(w http.ResponseWriter, r *http.Request) {
@@ -551,7 +551,7 @@ func (s *Server) snapshotTags(w http.ResponseWriter, r *http.Request) {
 			tags = append(tags, map[string]string{"tag": k.tag, "snapshot_id": k.id})
 		}
 	}
-	reply(w, 200, map[string]any{"name": r.PathValue("name"), "tags": tags})
+	emulate.Reply(w, 200, map[string]any{"name": r.PathValue("name"), "tags": tags})
 }
 
 // halt ends the commands of b and forgets them.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 func (s *Server) fileRoutes(in func(op, method, path string, f func(http.ResponseWriter, *http.Request, *box))) {
@@ -63,7 +65,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, b *box) {
 		refuseFile(w, "WriteError", err)
 		return
 	}
-	reply(w, 200, map[string]any{"path": asked, "written": n})
+	emulate.Reply(w, 200, map[string]any{"path": asked, "written": n})
 }
 
 // readable opens the regular file name if the sandbox's user may read it.
@@ -95,7 +97,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, b *box) {
 	defer f.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), info.Size()))
-	if s.behaviour().IgnoreRange {
+	if s.Behaviour().IgnoreRange {
 		r.Header.Del("Range")
 	}
 	http.ServeContent(w, r, "", time.Time{}, f)
@@ -131,7 +133,7 @@ func (s *Server) glob(w http.ResponseWriter, r *http.Request, b *box) {
 		refuseFile(w, "ReadError", err)
 		return
 	}
-	reply(w, 200, map[string]any{"matches": found, "truncated": false})
+	emulate.Reply(w, 200, map[string]any{"matches": found, "truncated": false})
 }
 
 func (s *Server) grep(w http.ResponseWriter, r *http.Request, b *box) {
@@ -156,5 +158,5 @@ func (s *Server) grep(w http.ResponseWriter, r *http.Request, b *box) {
 		refuseFile(w, "ReadError", err)
 		return
 	}
-	reply(w, 200, map[string]any{"matches": found, "truncated": false})
+	emulate.Reply(w, 200, map[string]any{"matches": found, "truncated": false})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/sdk/machine"
 )
 
@@ -229,10 +230,10 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	answer := map[string]any{"stdout": text(stdout.Bytes()), "stderr": text(stderr.Bytes()), "exit_code": exit}
-	if s.behaviour().NoExitStatus {
+	if s.Behaviour().NoExitStatus {
 		delete(answer, "exit_code")
 	}
-	reply(w, 200, answer)
+	emulate.Reply(w, 200, answer)
 }
 
 func text(b []byte) string { return strings.ToValidUTF8(string(b), "\ufffd") }
@@ -595,7 +596,7 @@ func (s *Server) stream(v *viewer, c *command, stdout, stderr int64) map[string]
 		return map[string]any{"type": "error", "error_type": "CommandTimeout", "error": "Command timed out"}
 	}
 	last := map[string]any{"type": "exit", "exit_code": exit}
-	if s.behaviour().NoExitStatus {
+	if s.Behaviour().NoExitStatus {
 		delete(last, "exit_code")
 	}
 	return last

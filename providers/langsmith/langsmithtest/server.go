@@ -7,9 +7,7 @@ package langsmithtest
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -37,15 +35,13 @@ type Config struct {
 // operations too: a fault's Status from 1000 on closes the WebSocket with that
 // code, a Body is sent as the answer, and anything else breaks the connection.
 type Server struct {
-	emulate.Log
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
 	mu        sync.Mutex
 	boxes     []*box
 	snapshots []*snapshot
-	behave    Behaviour
 	most      int // how many items a page has at most; 0 is the service's own limit
 }
 
@@ -74,25 +70,14 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, listener: listener}
-	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(s.Wire(listener))
-	return s, nil
+	s := &Server{cfg: cfg}
+	return s, s.Serve(&http.Server{Handler: s.routes()})
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every sandbox and the server.
@@ -100,15 +85,10 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes, snapshots := slices.Clone(s.boxes), slices.Clone(s.snapshots)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.end)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).end)
 	for _, k := range snapshots {
 		if k.tree != nil {
 			k.tree.Close()
@@ -117,7 +97,7 @@ func (s *Server) Close() {
 }
 
 // URL returns the address of the service, for the setting endpoint.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return s.Address() }
 
 // Key returns the API key that is accepted.
 func (s *Server) Key() string { return s.cfg.Key }
@@ -125,19 +105,6 @@ func (s *Server) Key() string { return s.cfg.Key }
 // Settings returns what a Spec needs to reach the server.
 func (s *Server) Settings() map[string]string {
 	return map[string]string{"api_key": s.Key(), "endpoint": s.URL()}
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the names of the sandboxes that are not deleted or being so.
@@ -234,30 +201,20 @@ func (s *Server) LoseCommands(name string) {
 
 // admit answers what has no right.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.behaviour().ExpiredKey || r.Header.Get("X-Api-Key") != s.cfg.Key {
+	if s.Behaviour().ExpiredKey || r.Header.Get("X-Api-Key") != s.cfg.Key {
 		refuse(w, http.StatusUnauthorized, "Unauthorized", "Invalid API key")
 		return false
 	}
 	return true
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	if v == nil {
-		w.WriteHeader(status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
-}
-
 func refuse(w http.ResponseWriter, status int, kind, message string) {
-	reply(w, status, map[string]any{"detail": map[string]any{"error": kind, "message": message, "error_id": "e-" + uuid()[:8]}})
+	emulate.Reply(w, status, map[string]any{"detail": map[string]any{"error": kind, "message": message, "error_id": "e-" + uuid()[:8]}})
 }
 
 // invalid refuses a value as the validation of requests does.
 func invalid(w http.ResponseWriter, field, message string) {
-	reply(w, http.StatusUnprocessableEntity, map[string]any{
+	emulate.Reply(w, http.StatusUnprocessableEntity, map[string]any{
 		"detail": []any{map[string]any{"loc": []string{"body", field}, "msg": "Value error, " + message, "type": "value_error"}},
 	})
 }

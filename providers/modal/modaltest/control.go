@@ -86,7 +86,7 @@ func (c *control) ImageGetOrCreate(_ context.Context, r *wire.ImageGetOrCreateRe
 	defer c.mu.Unlock()
 	h := fnv.New64a()
 	fmt.Fprint(h, commands)
-	made := &image{fails: c.behave.BuildFails, built: time.Now().Add(c.behave.SlowBuild)}
+	made := &image{fails: c.Behaviour().BuildFails, built: time.Now().Add(c.Behaviour().SlowBuild)}
 	for _, base := range r.GetImage().GetBaseImages() {
 		below := c.images[base.GetImageId()]
 		if below == nil {
@@ -185,7 +185,7 @@ func (c *control) SandboxCreateV2(ctx context.Context, r *wire.SandboxCreateV2Re
 		return nil, err
 	}
 	wait := c.cfg.StartDelay
-	if c.behaviour().NeverReady {
+	if c.Behaviour().NeverReady {
 		wait = 24 * time.Hour
 	}
 	t := time.NewTimer(wait)
@@ -200,9 +200,9 @@ func (c *control) SandboxCreateV2(ctx context.Context, r *wire.SandboxCreateV2Re
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b.queued = c.behave.NeverReady
+	b.queued = c.Behaviour().NeverReady
 	answer := &wire.SandboxCreateV2Response{SandboxId: b.id, TaskId: b.task}
-	if !c.behave.NoRouterAccess {
+	if !c.Behaviour().NoRouterAccess {
 		access := c.access(b)
 		answer.CommandRouterAccess = &wire.CommandRouterAccess{Jwt: access.Jwt, Url: access.Url}
 	}
@@ -213,7 +213,7 @@ func (c *control) create(r *wire.SandboxCreateV2Request, key string) (*box, erro
 	def := r.GetDefinition()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id := c.created[key]; id != "" && key != "" && !c.behave.NoIdempotency {
+	if id := c.created[key]; id != "" && key != "" && !c.Behaviour().NoIdempotency {
 		if b := c.find(id); b != nil {
 			return b, nil
 		}
@@ -262,14 +262,14 @@ func (c *control) create(r *wire.SandboxCreateV2Request, key string) (*box, erro
 	if c.cfg.Old {
 		b.id = c.number("sb-", 22)
 	}
-	if !c.behave.NeverReady {
+	if !c.Behaviour().NeverReady {
 		b.queued = c.cfg.StartDelay > 0
 	}
 	c.boxes = append(c.boxes, b)
 	if key != "" {
 		c.created[key] = b.id
 	}
-	if c.behave.ExitsAtOnce {
+	if c.Behaviour().ExitsAtOnce {
 		c.finish(b, wire.GenericResult_GENERIC_STATUS_FAILURE)
 		b.ended.Exitcode = 127
 		go b.halt()
@@ -383,7 +383,7 @@ func (c *control) TaskGetCommandRouterAccess(_ context.Context, r *wire.TaskGetC
 
 // access is what opens the router of b. The caller holds mu.
 func (s *Server) access(b *box) *wire.SandboxGetCommandRouterAccessResponse {
-	url := s.behave.RouterURL
+	url := s.Behaviour().RouterURL
 	if url == "" {
 		// Modal's clients want https and speak in the clear to this computer.
 		url = "https://" + s.listener.Addr().String()

@@ -173,7 +173,7 @@ func (r *router) TaskExecStart(_ context.Context, q *wire.TaskExecStartRequest) 
 	if len(q.GetCommandArgs()) == 0 || q.GetExecId() == "" || total > maxArgs {
 		return nil, status.Error(codes.InvalidArgument, "Invalid command")
 	}
-	if r.behaviour().ForgetfulRouter {
+	if r.Behaviour().ForgetfulRouter {
 		return &wire.TaskExecStartResponse{}, nil
 	}
 	b.mu.Lock()
@@ -237,7 +237,7 @@ func (r *router) TaskExecStart(_ context.Context, q *wire.TaskExecStartRequest) 
 
 // ended ends the streams of a command that is done.
 func (r *router) ended(b *box, c *command) {
-	behave := r.behaviour()
+	behave := r.Behaviour()
 	if behave.OpenStreams {
 		<-b.over
 	}
@@ -275,7 +275,7 @@ func (r *router) TaskExecStdioRead(q *wire.TaskExecStdioReadRequest, out wire.Ta
 	if q.GetFileDescriptor() == wire.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDERR {
 		o = c.err
 	}
-	if late := r.behaviour().LateOutput; late > 0 {
+	if late := r.Behaviour().LateOutput; late > 0 {
 		select {
 		case <-c.done:
 			time.Sleep(late)
@@ -356,7 +356,7 @@ func (r *router) TaskExecWait(ctx context.Context, q *wire.TaskExecWaitRequest) 
 	if sig, ok := signalled(exit); ok {
 		answer.ExitStatus = &wire.TaskExecWaitResponse_Signal{Signal: sig}
 	}
-	if r.behaviour().NoExitStatus {
+	if r.Behaviour().NoExitStatus {
 		answer.ExitStatus = nil
 	}
 	return answer, nil

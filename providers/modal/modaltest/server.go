@@ -51,6 +51,7 @@ type Config struct {
 // A Server is the emulated service. It is safe for concurrent use.
 type Server struct {
 	emulate.Log
+	emulate.Mood[Behaviour]
 	cfg      Config
 	listener net.Listener
 	grpc     *grpc.Server
@@ -61,7 +62,6 @@ type Server struct {
 	names   map[string]string // image ids by name and tag
 	apps    map[string]string // app ids by name
 	created map[string]string // sandbox ids by idempotency key
-	behave  Behaviour
 	last    int
 	stamp   time.Time // of the sandbox created last
 }
@@ -119,12 +119,7 @@ func Start(cfg Config) (*Server, error) {
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every sandbox and the server.
@@ -135,11 +130,7 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	boxes := slices.Clone(s.boxes)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.halt)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).halt)
 	s.grpc.Stop()
 	for _, i := range s.images {
 		if i.tree != nil {
@@ -161,23 +152,10 @@ func (s *Server) Settings() map[string]string {
 	}
 }
 
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
 // Heal takes back all faults and makes the service healthy.
 func (s *Server) Heal() {
 	s.Log.Heal()
 	s.Behave(Behaviour{})
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the ids of the sandboxes that have not ended.
@@ -299,7 +277,7 @@ func (s *Server) admit(ctx context.Context, method string) error {
 		}
 		return nil
 	}
-	if s.behaviour().ExpiredKey || first("x-modal-token-id") != s.cfg.TokenID || first("x-modal-token-secret") != s.cfg.TokenSecret {
+	if s.Behaviour().ExpiredKey || first("x-modal-token-id") != s.cfg.TokenID || first("x-modal-token-secret") != s.cfg.TokenSecret {
 		return status.Error(codes.Unauthenticated, "Token missing or invalid")
 	}
 	if op := path.Base(method); op != "AuthTokenGet" && op != "ImageJoinStreaming" && first("x-modal-auth-token") == "" {

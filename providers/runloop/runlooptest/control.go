@@ -135,7 +135,7 @@ func (s *Server) one(f func(http.ResponseWriter, *http.Request, *box)) http.Hand
 
 // show is b as the service shows it. The caller holds mu.
 func (s *Server) show(b *box) map[string]any {
-	if s.behave.TwoFields {
+	if s.Behaviour().TwoFields {
 		return map[string]any{"id": b.id, "status": b.status}
 	}
 	return s.full(b)
@@ -185,7 +185,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, hold time.Durati
 	s.mu.Lock()
 	key := r.Header.Get("X-Request-Id")
 	b := s.find(s.keys["create "+key])
-	if b == nil || key == "" || s.behave.ForgetKeys {
+	if b == nil || key == "" || s.Behaviour().ForgetKeys {
 		var status int
 		var message string
 		if b, status, message = s.make(asked); b == nil {
@@ -248,11 +248,11 @@ func (s *Server) make(asked map[string]any) (b *box, status int, message string)
 		}
 	}
 	next := "running"
-	if s.behave.EndIn != "" {
-		next = s.behave.EndIn
+	if s.Behaviour().EndIn != "" {
+		next = s.Behaviour().EndIn
 	}
 	s.move(b, "provisioning", next, s.cfg.StartDelay)
-	if s.behave.NeverReady {
+	if s.Behaviour().NeverReady {
 		b.next = ""
 	}
 	s.boxes = append(s.boxes, b)
@@ -369,10 +369,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, b *box) {
 }
 
 func (s *Server) shutdown(w http.ResponseWriter, r *http.Request, b *box) {
-	busy := s.behave.BusyShutdowns > 0
-	if busy {
-		s.behave.BusyShutdowns--
-	}
+	busy := s.Due(func(b *Behaviour) *int { return &b.BusyShutdowns })
 	force, _ := strconv.ParseBool(r.URL.Query().Get("force"))
 	if (busy || s.cfg.Now().Before(b.copying)) && !force {
 		refuse(w, 409, "Devbox has a snapshot in progress")

@@ -81,7 +81,7 @@ func (s *Server) takeSnapshot(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	key := "snapshot " + r.Header.Get("X-Request-Id")
-	if k := s.kept(s.keys[key]); k != nil && !s.behave.ForgetKeys {
+	if k := s.kept(s.keys[key]); k != nil && !s.Behaviour().ForgetKeys {
 		reply(w, k.show())
 		return
 	}
@@ -186,13 +186,13 @@ func (s *Server) build(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	key := "blueprint " + r.Header.Get("X-Request-Id")
 	for _, p := range s.blueprints {
-		if p.id == s.keys[key] && !s.behave.ForgetKeys {
+		if p.id == s.keys[key] && !s.Behaviour().ForgetKeys {
 			reply(w, s.showBlueprint(p))
 			return
 		}
 	}
 	now := s.cfg.Now()
-	p := &blueprint{id: s.number("bpt_"), name: name, asked: asked, created: now, ready: now.Add(s.cfg.StartDelay), fails: s.behave.BuildFails}
+	p := &blueprint{id: s.number("bpt_"), name: name, asked: asked, created: now, ready: now.Add(s.cfg.StartDelay), fails: s.Behaviour().BuildFails}
 	s.blueprints = append(s.blueprints, p)
 	s.keys[key] = p.id
 	reply(w, s.showBlueprint(p))

@@ -159,7 +159,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, b *box, key strin
 	if key == "" {
 		key = body.ID
 	}
-	if s.behaviour().ForgetKeys {
+	if s.Behaviour().ForgetKeys {
 		key = ""
 	}
 	s.mu.Lock()
@@ -231,7 +231,7 @@ func (s *Server) detail(r *http.Request, x *execution) map[string]any {
 		return fields
 	}
 	fields["status"] = "completed"
-	if exit, _ := x.run.Wait(); !s.behaviour().NoExitStatus {
+	if exit, _ := x.run.Wait(); !s.Behaviour().NoExitStatus {
 		fields["exit_status"] = exit
 	}
 	most, err := strconv.Atoi(r.URL.Query().Get("last_n"))
@@ -300,13 +300,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, x *execution, o 
 		if n := incomplete(data); n < len(data) {
 			data = data[:len(data)-n]
 		}
-		lagging := s.behaviour().LaggingStream
+		lagging := s.Behaviour().LaggingStream
 		if lagging && ended && len(data) < 64<<10 {
 			data = nil
 		}
 		if len(data) > 0 {
 			item := map[string]any{"output": text(data), "offset": offset + len(data)}
-			if s.behaviour().StartOffsets {
+			if s.Behaviour().StartOffsets {
 				item["offset"] = offset
 			}
 			line, _ := json.Marshal(item)
@@ -337,15 +337,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, x *execution, o 
 	}
 }
 
-func (s *Server) idleStream() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.behave.IdleStreams == 0 {
-		return false
-	}
-	s.behave.IdleStreams--
-	return true
-}
+func (s *Server) idleStream() bool { return s.Due(func(b *Behaviour) *int { return &b.IdleStreams }) }
 
 // incomplete returns how many bytes of a character that has only begun p ends with.
 func incomplete(p []byte) int {

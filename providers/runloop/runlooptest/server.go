@@ -6,7 +6,6 @@ package runlooptest
 import (
 	"cmp"
 	"encoding/json"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,17 +33,15 @@ type Config struct {
 // snapshot, snapshots, snapshot-status, snapshot-delete, blueprint-create,
 // blueprint, blueprints, blueprint-logs and blueprint-delete.
 type Server struct {
-	emulate.Log
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
 	mu         sync.Mutex
 	boxes      []*box
 	snapshots  []*snapshot
 	blueprints []*blueprint
 	keys       map[string]string // x-request-id → what it has made
-	behave     Behaviour
 	last       int
 }
 
@@ -73,27 +70,17 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, listener: listener, keys: map[string]string{}}
-	s.http = &http.Server{Handler: s.routes(), Protocols: new(http.Protocols)}
-	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
-	go s.http.Serve(s.Wire(listener))
-	return s, nil
+	s := &Server{cfg: cfg, keys: map[string]string{}}
+	server := &http.Server{Handler: s.routes(), Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	return s, s.Serve(server)
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every devbox and the server.
@@ -101,22 +88,17 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes, kept := slices.Clone(s.boxes), slices.Clone(s.snapshots)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.end)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).end)
 	for _, k := range kept {
 		k.machine.Close()
 	}
 }
 
 // URL returns the address of the API, for the setting base_url.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return s.Address() }
 
 // Key returns the API key that is accepted.
 func (s *Server) Key() string { return s.cfg.Key }
@@ -124,19 +106,6 @@ func (s *Server) Key() string { return s.cfg.Key }
 // Settings returns what a Spec needs to reach the server.
 func (s *Server) Settings() map[string]string {
 	return map[string]string{"api_key": s.Key(), "base_url": s.URL()}
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
 }
 
 // Boxes returns the ids of the devboxes that are not shut down.
@@ -235,7 +204,7 @@ func (s *Server) LoseExecutions(id string) {
 
 // admit checks the key.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.behaviour().ExpiredKey || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key {
+	if s.Behaviour().ExpiredKey || r.Header.Get("Authorization") != "Bearer "+s.cfg.Key {
 		refuse(w, http.StatusUnauthorized, "Invalid API key")
 		return false
 	}

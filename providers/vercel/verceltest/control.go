@@ -192,7 +192,7 @@ func (s *Server) showSession(x *session) map[string]any {
 		"id": x.id, "memory": 4096, "vcpus": 2, "region": "iad1", "timeout": x.timeout, "status": x.status,
 		"requestedAt": ms(x.created), "createdAt": ms(x.created), "updatedAt": ms(x.changed), "cwd": x.box.disk.Dir(),
 	}
-	if s.behave.BareViews {
+	if s.Behaviour().BareViews {
 		return fields
 	}
 	maps.Copy(fields, map[string]any{
@@ -216,7 +216,7 @@ func (s *Server) showBox(b *box, fully bool) map[string]any {
 		"name": b.name, "persistent": b.persistent, "createdAt": ms(b.created), "updatedAt": ms(b.changed),
 		"currentSessionId": b.session.id, "status": b.session.status, "tags": b.tags,
 	}
-	if s.behave.BareViews {
+	if s.Behaviour().BareViews {
 		return fields
 	}
 	maps.Copy(fields, map[string]any{
@@ -241,7 +241,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &asked) {
 		return
 	}
-	if s.counted(func(b *Behaviour) *int { return &b.ImageNotReady }) {
+	if s.Due(func(b *Behaviour) *int { return &b.ImageNotReady }) {
 		refuse(w, 400, "image_not_ready", "The image is being prepared. Try again.")
 		return
 	}
@@ -269,7 +269,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.behave.Quota {
+	if s.Behaviour().Quota {
 		refuse(w, 403, "resource_limit_exceeded", "You have exceeded your Sandbox quota")
 		return
 	}
@@ -336,9 +336,9 @@ func (s *Server) begin(b *box) {
 	x := &session{id: identity("sbx_", 28, base62), box: b, timeout: b.timeout, source: b.snapshot, created: now, started: now}
 	b.session = x
 	s.sessions = append(s.sessions, x)
-	next := cmp.Or(s.behave.EndIn, "running")
+	next := cmp.Or(s.Behaviour().EndIn, "running")
 	switch {
-	case s.behave.NeverReady:
+	case s.Behaviour().NeverReady:
 		s.move(x, "pending")
 	case s.cfg.StartDelay > 0 || next != "running":
 		s.move(x, "pending")
@@ -359,7 +359,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, b *box) {
 			refuse(w, 422, "sandbox_snapshotting", "Sandbox is snapshotting.")
 			return
 		case live(x.status):
-		case b.snapshot == "" || s.behave.NoResume:
+		case b.snapshot == "" || s.Behaviour().NoResume:
 			refuse(w, 400, "snapshot_not_found", "Cannot resume sandbox: no snapshot available.")
 			return
 		default:
@@ -425,8 +425,7 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, b *box) {
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, b *box) {
-	if s.behave.BusyDeletes > 0 {
-		s.behave.BusyDeletes--
+	if s.Due(func(b *Behaviour) *int { return &b.BusyDeletes }) {
 		refuse(w, 422, "sandbox_stopping", "Sandbox is stopping.")
 		return
 	}

@@ -169,7 +169,7 @@ func (s *Server) show(c *command) map[string]any {
 	}
 	if c.ended() {
 		fields["durationMs"] = time.Duration(c.took.Load()).Milliseconds()
-		if exit, _ := c.run.Wait(); !s.behaviour().NoExitCode {
+		if exit, _ := c.run.Wait(); !s.Behaviour().NoExitCode {
 			fields["exitCode"] = exit
 		}
 	}
@@ -260,7 +260,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, x *session) {
 		c.add("", nil)
 		c.mu.Unlock()
 	}()
-	if s.counted(func(b *Behaviour) *int { return &b.EmptyStarts }) {
+	if s.Due(func(b *Behaviour) *int { return &b.EmptyStarts }) {
 		w.WriteHeader(200)
 		return
 	}
@@ -273,7 +273,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, x *session) {
 	first["exitCode"] = nil
 	delete(first, "durationMs")
 	send(map[string]any{"command": first})
-	if s.follow(r, c, send, body.Logs, ok) && !s.behaviour().ShortStreams {
+	if s.follow(r, c, send, body.Logs, ok) && !s.Behaviour().ShortStreams {
 		send(map[string]any{"command": s.show(c)})
 	}
 }
@@ -281,8 +281,8 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, x *session) {
 // stream begins an answer of lines. It returns what sends one and whether an
 // error is due in it.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) (send func(any), broken bool) {
-	broken = s.counted(func(b *Behaviour) *int { return &b.StreamErrors })
-	behave := s.behaviour()
+	broken = s.Due(func(b *Behaviour) *int { return &b.StreamErrors })
+	behave := s.Behaviour()
 	// Exactly this type: the service's own client accepts no other.
 	w.Header()["Content-Type"] = []string{"application/x-ndjson"}
 	if behave.Charset {
@@ -381,7 +381,7 @@ func (s *Server) getCommand(w http.ResponseWriter, r *http.Request, c *command) 
 }
 
 func (s *Server) logs(w http.ResponseWriter, r *http.Request, c *command) {
-	if s.behaviour().MissingLogs && c.ended() {
+	if s.Behaviour().MissingLogs && c.ended() {
 		refuse(w, 404, "not_found", "Command logs not found.")
 		return
 	}

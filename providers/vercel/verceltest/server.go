@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -39,17 +38,15 @@ type Config struct {
 // snapshot-delete, run (a waited command), start (a detached one), command,
 // commands, logs, kill, write, read and mkdir.
 type Server struct {
-	emulate.Log
-	cfg      Config
-	listener net.Listener
-	http     *http.Server
+	emulate.Front
+	emulate.Mood[Behaviour]
+	cfg Config
 
 	mu        sync.Mutex
 	boxes     []*box
 	sessions  []*session
 	snapshots []*snapshot
 	tokens    []string // OIDC tokens that were issued
-	behave    Behaviour
 }
 
 // A Behaviour is what is wrong with the whole service. The zero value is health.
@@ -84,25 +81,14 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, listener: listener}
-	s.http = &http.Server{Handler: s.routes()}
-	go s.http.Serve(s.Wire(listener))
-	return s, nil
+	s := &Server{cfg: cfg}
+	return s, s.Serve(&http.Server{Handler: s.routes()})
 }
 
 // New starts a server that ends with the test. At most one Config may be given.
 func New(tb testing.TB, cfg ...Config) *Server {
 	tb.Helper()
-	s, err := Start(append(cfg, Config{})[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return emulate.New(tb, Start, cfg...)
 }
 
 // Close ends every sandbox and the server.
@@ -110,22 +96,17 @@ func (s *Server) Close() {
 	if !s.Shut() {
 		return
 	}
-	s.http.Close()
 	s.mu.Lock()
 	boxes, kept := slices.Clone(s.boxes), slices.Clone(s.snapshots)
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.discard)
-	}
-	wg.Wait()
+	emulate.EndAll(boxes, (*box).discard)
 	for _, k := range kept {
 		k.disk.Close()
 	}
 }
 
 // URL returns the address of the API, for the setting base_url.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/api" }
+func (s *Server) URL() string { return s.Address() + "/api" }
 
 // Key returns the access token that is accepted.
 func (s *Server) Key() string { return s.cfg.Key }
@@ -148,31 +129,6 @@ func (s *Server) OIDC(expires time.Time) string {
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, token)
 	return token
-}
-
-// Behave sets what is wrong with the whole service.
-func (s *Server) Behave(b Behaviour) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behave = b
-}
-
-func (s *Server) behaviour() Behaviour {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behave
-}
-
-// counted reports whether the fault n, of which there are so many left, is due.
-func (s *Server) counted(n func(*Behaviour) *int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := n(&s.behave)
-	if *left == 0 {
-		return false
-	}
-	*left--
-	return true
 }
 
 // Boxes returns the names of the sandboxes that run or can be resumed.
@@ -268,7 +224,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.mu.Lock()
 	known := token == s.cfg.Key || slices.Contains(s.tokens, token)
-	behave := s.behave
+	behave := s.Behaviour()
 	s.mu.Unlock()
 	switch {
 	case behave.Forbidden:

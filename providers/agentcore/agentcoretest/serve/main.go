@@ -4,24 +4,16 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/talkops-ai/talkops/providers/agentcore/agentcoretest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 func main() {
 	s, err := agentcoretest.Start(agentcoretest.Config{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
-	}
-	defer s.Close()
-	settings := s.Settings()
-	json.NewEncoder(os.Stdout).Encode(map[string]string{
-		"url": s.URL(), "key": settings["access_key_id"], "secret": settings["secret_access_key"], "region": settings["region"],
+	emulate.Main(s, err, func(s *agentcoretest.Server) map[string]string {
+		settings := s.Settings()
+		return map[string]string{
+			"url": s.URL(), "key": settings["access_key_id"], "secret": settings["secret_access_key"], "region": settings["region"],
+		}
 	})
-	io.Copy(io.Discard, os.Stdin)
 }

@@ -3,21 +3,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/talkops-ai/talkops/providers/e2b/e2btest"
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 )
 
 func main() {
 	s, err := e2btest.Start(e2btest.Config{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
-	}
-	defer s.Close()
-	json.NewEncoder(os.Stdout).Encode(map[string]string{"url": s.URL(), "key": s.Key()})
-	io.Copy(io.Discard, os.Stdin)
+	emulate.Main(s, err, emulate.URLAndKey)
 }

@@ -4,24 +4,17 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/modal/modaltest"
 )
 
 func main() {
 	s, err := modaltest.Start(modaltest.Config{StartDelay: 200 * time.Millisecond})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
-	}
-	defer s.Close()
-	s.Behave(modaltest.Behaviour{SlowBuild: 300 * time.Millisecond})
-	settings := s.Settings()
-	json.NewEncoder(os.Stdout).Encode(map[string]string{"url": s.URL(), "id": settings["token_id"], "secret": settings["token_secret"]})
-	io.Copy(io.Discard, os.Stdin)
+	emulate.Main(s, err, func(s *modaltest.Server) map[string]string {
+		s.Behave(modaltest.Behaviour{SlowBuild: 300 * time.Millisecond})
+		settings := s.Settings()
+		return map[string]string{"url": s.URL(), "id": settings["token_id"], "secret": settings["token_secret"]}
+	})
 }

@@ -4,22 +4,13 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/runloop/runlooptest"
 )
 
 func main() {
 	s, err := runlooptest.Start(runlooptest.Config{StartDelay: 200 * time.Millisecond, StopDelay: 100 * time.Millisecond})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
-	}
-	defer s.Close()
-	json.NewEncoder(os.Stdout).Encode(map[string]string{"url": s.URL(), "key": s.Key()})
-	io.Copy(io.Discard, os.Stdin)
+	emulate.Main(s, err, emulate.URLAndKey)
 }

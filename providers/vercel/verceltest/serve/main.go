@@ -4,26 +4,19 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/emulate"
 	"github.com/talkops-ai/talkops/providers/vercel/verceltest"
 )
 
 func main() {
 	s, err := verceltest.Start(verceltest.Config{StopDelay: 100 * time.Millisecond, Page: 2})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
-	}
-	defer s.Close()
-	settings := s.Settings()
-	json.NewEncoder(os.Stdout).Encode(map[string]string{
-		"url": s.URL(), "token": settings["token"], "team": settings["team_id"], "project": settings["project_id"],
-		"oidc": s.OIDC(time.Now().Add(2 * time.Hour)), "expired": s.OIDC(time.Now().Add(-time.Hour)),
+	emulate.Main(s, err, func(s *verceltest.Server) map[string]string {
+		settings := s.Settings()
+		return map[string]string{
+			"url": s.URL(), "token": settings["token"], "team": settings["team_id"], "project": settings["project_id"],
+			"oidc": s.OIDC(time.Now().Add(2 * time.Hour)), "expired": s.OIDC(time.Now().Add(-time.Hour)),
+		}
 	})
-	io.Copy(io.Discard, os.Stdin)
 }
