@@ -86,23 +86,12 @@ func (j *job) base() string { return path.Join(j.run, j.id) }
 
 // Exec runs cmd to completion.
 func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
-	if ctx.Err() != nil {
-		return sandbox.ExitOf(ctx)
-	}
-	if err := posix.CheckCommand(cmd); err != nil {
-		return 0, err
-	}
-	j := &job{box: b, id: cmd.ID, unheard: cmd.Unheard}
-	if j.id == "" {
-		j.id = rest.Random()
-	}
-	b.running.Add(1)
-	defer b.running.Add(-1)
-	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
-		return sandbox.ExitOf(ctx)
-	}
-	return exit, err
+	return posix.Exec(ctx, cmd, func(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+		j := &job{box: b, id: cmd.ID, unheard: cmd.Unheard}
+		b.running.Add(1)
+		defer b.running.Add(-1)
+		return j.execute(ctx, cmd)
+	})
 }
 
 // runScript is the script that runs a command with the private files $1.*: the script $2, or the
@@ -586,9 +575,7 @@ func (b *box) Kill(ctx context.Context, id string) error {
 		return err
 	}
 	// Who waits for the command learns its status.
-	_, _, err := b.shell(ctx, nil, rest.Always, `[ -e "$1.x" ] && exit 0
-set -- "$1.p"
-`+posix.KillScript, path.Join(b.run, id))
+	_, _, err := b.shell(ctx, nil, rest.Always, posix.EndScript, path.Join(b.run, id))
 	return err
 }
 

@@ -90,16 +90,13 @@ func (Provider) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 
 // connect checks the settings and returns a client. It does no I/O.
 func connect(spec sandbox.Spec) (*api, error) {
-	key := spec.Settings["api_key"]
-	if key == "" {
-		return nil, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to Daytona: api_key is not set (DAYTONA_API_KEY)")
+	key, err := rest.Key(spec, "Daytona", "DAYTONA_API_KEY")
+	if err != nil {
+		return nil, err
 	}
-	base := spec.Settings["api_url"]
-	if base == "" {
-		base = defaultURL
-	}
-	if !rest.Trusted(base) {
-		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "api_url must be an https address")
+	base, err := rest.Address(spec, "api_url", defaultURL)
+	if err != nil {
+		return nil, err
 	}
 	a := &api{
 		key:    key,

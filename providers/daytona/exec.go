@@ -68,21 +68,9 @@ func (j *job) session() string { return "/process/session/talkops-" + j.id }
 
 // Exec runs cmd to completion.
 func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
-	if ctx.Err() != nil {
-		return sandbox.ExitOf(ctx)
-	}
-	if err := posix.CheckCommand(cmd); err != nil {
-		return 0, err
-	}
-	j := &job{box: b, id: cmd.ID}
-	if j.id == "" {
-		j.id = rest.Random()
-	}
-	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
-		return sandbox.ExitOf(ctx)
-	}
-	return exit, err
+	return posix.Exec(ctx, cmd, func(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+		return (&job{box: b, id: cmd.ID}).execute(ctx, cmd)
+	})
 }
 
 // execute uploads what cmd needs, starts it and follows it to its end.

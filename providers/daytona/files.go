@@ -15,21 +15,21 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// files is how files of the sandbox are read and written.
-func (b *box) files() posix.Files {
+// fs is how files of the sandbox are read and written.
+func (b *box) fs() posix.Files {
 	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain}
 }
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	return b.files().Read(ctx, name, w, b.part)
+	return b.fs().Read(ctx, name, w, b.part)
 }
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
 	j := &job{box: b, id: rest.Random()}
-	return b.files().Write(ctx, name, perm, j.file("u"), posix.WriteScript, func(ctx context.Context, private string) (int64, error) {
+	return b.fs().Write(ctx, name, perm, j.file("u"), posix.WriteScript, func(ctx context.Context, private string) (int64, error) {
 		return b.upload(ctx, private, r)
 	})
 }
@@ -53,7 +53,7 @@ func (b *box) upload(ctx context.Context, name string, r io.Reader) (int64, erro
 		return tools.JSON(ctx, r, &answer)
 	})
 	if err == nil && len(answer.Files) > 0 && answer.Files[0].Bytes != nil && *answer.Files[0].Bytes != sent {
-		err = posix.Short("upload", *answer.Files[0].Bytes, sent)
+		return sent, posix.Short("upload", *answer.Files[0].Bytes, sent)
 	}
 	return sent, b.explain(ctx, err)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -96,21 +97,12 @@ func (a *api) get(ctx context.Context, id string) (machine, error) {
 func (a *api) destroy(ctx context.Context, id string) error {
 	quick := a.Client // an answer that does not come is asked for again
 	quick.Timeout = 8 * time.Second
-	for n := 1; ; n++ {
-		err := quick.JSON(ctx, rest.Request{Op: "delete sandbox " + id, Method: "DELETE", Path: a.path(id)}, nil)
-		switch code := rest.Status(err); {
-		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
-			return nil
-		case code != http.StatusConflict:
-			return err
-		}
-		if _, gerr := a.get(ctx, id); rest.Status(gerr) == http.StatusNotFound {
-			return nil
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return err
-		}
-	}
+	return opening.End(ctx, func(int) error {
+		return quick.JSON(ctx, rest.Request{Op: "delete sandbox " + id, Method: "DELETE", Path: a.path(id)}, nil)
+	}, func() bool {
+		_, err := a.get(ctx, id)
+		return rest.Status(err) == http.StatusNotFound
+	}, http.StatusConflict)
 }
 
 // each calls f with every item of a list that comes in pages.

@@ -102,9 +102,9 @@ func connect(spec sandbox.Spec) (*api, error) {
 		}
 		return unset
 	}
-	key := spec.Settings["api_key"]
-	if key == "" {
-		return nil, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to E2B: api_key is not set (E2B_API_KEY)")
+	key, err := rest.Key(spec, "E2B", "E2B_API_KEY")
+	if err != nil {
+		return nil, err
 	}
 	domain := value("domain", defaultDomain)
 	if !isDomain(domain) {

@@ -2,6 +2,7 @@ package e2b
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
@@ -89,24 +89,10 @@ func (j *job) file(kind string) string { return path.Join(j.run, j.id+"."+kind) 
 
 // Exec runs cmd to completion.
 func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
-	if ctx.Err() != nil {
-		return sandbox.ExitOf(ctx)
-	}
-	if err := posix.CheckCommand(cmd); err != nil {
-		return 0, err
-	}
-	j := &job{box: b, id: cmd.ID, wd: cmd.Dir, unheard: cmd.Unheard}
-	if j.id == "" {
-		j.id = rest.Random()
-	}
-	if j.wd == "" {
-		j.wd = b.dir
-	}
-	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
-		return sandbox.ExitOf(ctx)
-	}
-	return exit, err
+	return posix.Exec(ctx, cmd, func(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+		j := &job{box: b, id: cmd.ID, wd: cmp.Or(cmd.Dir, b.dir), unheard: cmd.Unheard}
+		return j.execute(ctx, cmd)
+	})
 }
 
 // runScript runs the command "$@" with the private files $1.*, for at most $2
@@ -194,26 +180,10 @@ echo "= $status $(size "$b.o") $(size "$b.e") $full $why"`
 
 // execute uploads what cmd needs, starts it and follows it to its end.
 func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error) {
-	script := posix.Command(path.Join(j.run, j.id), j.dir, j.env, cmd)
-	program := []string{"sh", "-c", script}
-	if len(script) > inlineMost || !utf8.ValidString(script) {
-		program = []string{"sh", j.file("c")}
-		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
-			return 0, err
-		}
-	}
-	if j.setsid {
-		// In a session of its own the command is a group that can be ended, and what
-		// it leaves in the background lives on.
-		program = append([]string{"setsid"}, program...)
-	}
-	input := "/dev/null"
-	if cmd.Stdin != nil {
-		input = j.file("i")
-		if _, err := j.upload(ctx, input, cmd.Stdin); err != nil {
-			j.remove(ctx)
-			return 0, err
-		}
+	program, err := posix.Prepare(ctx, path.Join(j.run, j.id), j.dir, j.env, cmd, j.setsid, inlineMost, j.upload)
+	if err != nil {
+		j.remove(ctx)
+		return 0, err
 	}
 	limit := int64(0)
 	if end, ok := ctx.Deadline(); ok {
@@ -229,9 +199,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	}
 	exit, err = j.follow(ctx, func() process {
 		return process{Cmd: "/bin/sh", Args: append([]string{
-			"-c", runScript, posix.KillScript, path.Join(j.run, j.id), strconv.FormatInt(limit, 10), input, wanted,
+			"-c", runScript, posix.KillScript, path.Join(j.run, j.id), strconv.FormatInt(limit, 10), program.Input, wanted,
 			strconv.FormatInt(j.out.have, 10), strconv.FormatInt(j.err.have, 10),
-		}, program...)}
+		}, program.Args...)}
 	})
 	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNoSpace || j.out.have+j.err.have > smallFiles {
 		j.remove(ctx)
@@ -443,21 +413,10 @@ func (j *job) fetch(s *stream, size int64) error {
 	return nil
 }
 
-// killScript ends the command with the files $1.*, if it runs.
-const killScript = `[ -e "$1.x" ] && exit 0
-set -- "$1.p"
-` + posix.KillScript
-
 // stopScript ends the command with the files $1.*. One that has not started yet
 // never will.
 const stopScript = `[ -d "${1%/*}" ] || mkdir -p -m 700 "${1%/*}"
-mkdir "$1.l" 2>/dev/null && exit 0
-i=0
-while [ ! -s "$1.p" ] && [ ! -e "$1.x" ] && [ $i -lt 20 ]; do
-	sleep 0.1 2>/dev/null || sleep 1
-	i=$((i+1))
-done
-` + killScript
+` + posix.HoldScript + posix.EndScript
 
 // stop ends the command and everything it started, under a context of its own.
 func (j *job) stop(ctx context.Context) {
@@ -483,7 +442,7 @@ func (b *box) Kill(ctx context.Context, id string) error {
 	if err := posix.CheckID(id); err != nil {
 		return err
 	}
-	_, exit, err := b.shell(ctx, true, killScript, path.Join(b.run, id))
+	_, exit, err := b.shell(ctx, true, posix.EndScript, path.Join(b.run, id))
 	if err == nil && exit != 0 && !b.setsid {
 		return &sandbox.Error{Code: sandbox.CodeUnsupported, Op: "end command " + id, Msg: "the sandbox lacks setsid"}
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// files is how files of the sandbox are read and written.
-func (b *box) files() posix.Files {
+// fs is how files of the sandbox are read and written.
+func (b *box) fs() posix.Files {
 	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain}
 }
 
 // ReadFile copies the file name to w. The daemon reads with the rights of root, so
 // whether the sandbox's user may is asked first.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	size, done, err := b.files().Size(ctx, name, w)
+	size, done, err := b.fs().Size(ctx, name, w)
 	if done || err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
 	j := &job{box: b, id: rest.Random()}
-	return b.files().Write(ctx, name, perm, j.file("u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
+	return b.fs().Write(ctx, name, perm, j.file("u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
 		return b.upload(ctx, private, r)
 	})
 }

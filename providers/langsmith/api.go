@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -94,21 +95,12 @@ func (a *api) get(ctx context.Context, name string) (machine, error) {
 // destroy deletes the sandbox, which may be refused while it changes state: then
 // it is asked again until ctx is done.
 func (a *api) destroy(ctx context.Context, name string) error {
-	for n := 1; ; n++ {
-		err := a.JSON(ctx, rest.Request{Op: "delete sandbox " + name, Method: "DELETE", Path: a.path(name)}, nil)
-		switch code := rest.Status(err); {
-		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
-			return nil
-		case code != http.StatusConflict && code != http.StatusBadRequest:
-			return err
-		}
-		if m, gerr := a.get(ctx, name); rest.Status(gerr) == http.StatusNotFound || gerr == nil && ending(m.Status) {
-			return nil
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return err
-		}
-	}
+	return opening.End(ctx, func(int) error {
+		return a.JSON(ctx, rest.Request{Op: "delete sandbox " + name, Method: "DELETE", Path: a.path(name)}, nil)
+	}, func() bool {
+		m, err := a.get(ctx, name)
+		return rest.Status(err) == http.StatusNotFound || err == nil && ending(m.Status)
+	}, http.StatusConflict, http.StatusBadRequest)
 }
 
 // list returns the sandboxes with those labels that are not already ending.

@@ -1,6 +1,7 @@
 package langsmith
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -109,19 +110,12 @@ func wireID(id string) string {
 
 // Exec runs cmd to completion.
 func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
-	if ctx.Err() != nil {
-		return sandbox.ExitOf(ctx)
-	}
-	if err := posix.CheckCommand(cmd); err != nil {
-		return 0, err
-	}
-	j := newJob(b, cmd.ID)
-	j.unheard = cmd.Unheard
-	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
-		return sandbox.ExitOf(ctx)
-	}
-	return exit, err
+	cmd.ID = cmp.Or(cmd.ID, newID())
+	return posix.Exec(ctx, cmd, func(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+		j := newJob(b, cmd.ID)
+		j.unheard = cmd.Unheard
+		return j.execute(ctx, cmd)
+	})
 }
 
 // execute uploads what cmd needs, starts it and follows it to its end.

@@ -16,21 +16,21 @@ import (
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
-// files is how files of the sandbox are read and written.
-func (b *box) files() posix.Files {
+// fs is how files of the sandbox are read and written.
+func (b *box) fs() posix.Files {
 	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain}
 }
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	return b.files().Read(ctx, name, w, b.part)
+	return b.fs().Read(ctx, name, w, b.part)
 }
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script. What the service answers to an upload
 // says nothing.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
-	return b.files().Write(ctx, name, perm, newJob(b, "").file("u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
+	return b.fs().Write(ctx, name, perm, newJob(b, "").file("u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
 		return b.upload(ctx, private, r)
 	})
 }

@@ -92,16 +92,13 @@ func (Provider) List(ctx context.Context, spec sandbox.Spec) ([]sandbox.Listed, 
 
 // connect checks the settings and returns a client. It does no I/O.
 func connect(spec sandbox.Spec) (*api, error) {
-	key := spec.Settings["api_key"]
-	if key == "" {
-		return nil, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to LangSmith: api_key is not set (LANGSMITH_API_KEY)")
+	key, err := rest.Key(spec, "LangSmith", "LANGSMITH_API_KEY")
+	if err != nil {
+		return nil, err
 	}
-	base := spec.Settings["endpoint"]
-	if base == "" {
-		base = defaultURL
-	}
-	if !rest.Trusted(base) {
-		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "endpoint must be an https address")
+	base, err := rest.Address(spec, "endpoint", defaultURL)
+	if err != nil {
+		return nil, err
 	}
 	return &api{rest.Client{
 		Base:     controlPlane(base),

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talkops-ai/talkops/providers/internal/opening"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -137,25 +138,16 @@ func (a *api) get(ctx context.Context, id string) (machine, error) {
 // destroy shuts the devbox down. Runloop refuses that while it takes a snapshot;
 // after a while it is told not to.
 func (a *api) destroy(ctx context.Context, id string) error {
-	for n := 1; ; n++ {
+	return opening.End(ctx, func(n int) error {
 		r := rest.Request{Op: "shut down devbox " + id, Method: "POST", Path: a.path(id, "shutdown"), Header: once(), Retry: rest.Always}
 		if n > 3 {
 			r.Query = url.Values{"force": {"true"}}
 		}
-		err := a.JSON(ctx, r, nil)
-		switch code := rest.Status(err); {
-		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
-			return nil
-		case code != http.StatusConflict && code != http.StatusBadRequest:
-			return err
-		}
-		if m, gerr := a.get(ctx, id); rest.Status(gerr) == http.StatusNotFound || gerr == nil && m.Status == "shutdown" {
-			return nil
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return err
-		}
-	}
+		return a.JSON(ctx, r, nil)
+	}, func() bool {
+		m, err := a.get(ctx, id)
+		return rest.Status(err) == http.StatusNotFound || err == nil && m.Status == "shutdown"
+	}, http.StatusConflict, http.StatusBadRequest)
 }
 
 // statuses are those of devboxes that are not shut down, in the order they go

@@ -22,8 +22,8 @@ const (
 	outsideMost = 256 << 10 // the same where more would have to go through a module
 )
 
-// files is how files of the devbox are read and written.
-func (b *box) files() posix.Files {
+// fs is how files of the devbox are read and written.
+func (b *box) fs() posix.Files {
 	return posix.Files{
 		Shell: func(ctx context.Context, _ bool, script string, args ...string) (string, int, error) {
 			return b.shell(ctx, script, args...)
@@ -34,14 +34,13 @@ func (b *box) files() posix.Files {
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	return b.files().Read(ctx, name, w, b.download)
+	return b.fs().Read(ctx, name, w, b.download)
 }
 
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
-	j := &job{box: b, id: rest.Random()}
-	return b.files().Write(ctx, name, perm, j.file("u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
+	return b.fs().Write(ctx, name, perm, path.Join(b.run, rest.Random()+".u"), posix.SizedScript, func(ctx context.Context, private string) (int64, error) {
 		return b.upload(ctx, private, r)
 	})
 }

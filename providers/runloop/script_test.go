@@ -5,13 +5,15 @@ package runloop
 import (
 	"bytes"
 	"encoding/base64"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talkops-ai/talkops/providers/internal/spool"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // shells are those a devbox may have.
@@ -47,7 +49,7 @@ func TestRunScript(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				script := `echo $$ >` + filepath.Join(dir, "it.p") + "\n" + row.script
-				args := append(shell[1:len(shell):len(shell)], "-c", runScript, "sh", filepath.Join(dir, "it"), row.limit, "/dev/null", "oe", "setsid", "sh", "-c", script)
+				args := append(shell[1:len(shell):len(shell)], "-c", runScript, "sh", filepath.Join(dir, "it"), row.limit, "/dev/null", "oe", "", "setsid", "sh", "-c", script)
 				var out, errOut bytes.Buffer
 				cmd := exec.Command(shell[0], args...)
 				cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errOut
@@ -124,38 +126,16 @@ func TestStreamOffsets(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out strings.Builder
-			s := &stream{w: &out, size: unknown, status: unknown}
+			o := spool.Machine{}.New("", sandbox.Cmd{Stdout: &out})
+			s := &stream{Stream: o.Out}
 			for _, p := range row.pieces {
 				if err := s.take(p.text, p.offset); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if out.String() != row.out || s.broken != row.broken || s.have != int64(out.Len()) {
-				t.Errorf("got %q, broken %v, %d bytes; want %q, %v", out.String(), s.broken, s.have, row.out, row.broken)
+			if out.String() != row.out || s.Broken != row.broken {
+				t.Errorf("got %q, broken %v; want %q, %v", out.String(), s.Broken, row.out, row.broken)
 			}
 		})
-	}
-	s := &stream{w: io.Discard}
-	if err := s.take("!\n", nil); err != errTwice {
-		t.Errorf("got %v, want that it ran twice", err)
-	}
-}
-
-// A line that never ends must not fill the memory: the file has what it holds.
-func TestStreamWithoutLines(t *testing.T) {
-	s := &stream{w: io.Discard}
-	for range 100 {
-		if err := s.take(strings.Repeat("QUJD", 64<<10), nil); err != nil {
-			t.Fatal(err)
-		}
-		if cap(s.rest) > 4*lineMost {
-			t.Fatalf("%d bytes are kept", cap(s.rest))
-		}
-	}
-	if !s.broken {
-		t.Error("the stream counts as whole")
-	}
-	if err := s.take("==\n", nil); err != nil || s.whole {
-		t.Errorf("the end of a line of base64 is taken for a status (%v)", err)
 	}
 }

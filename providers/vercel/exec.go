@@ -2,23 +2,19 @@ package vercel
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/providers/internal/posix"
 	"github.com/talkops-ai/talkops/providers/internal/rest"
+	"github.com/talkops-ai/talkops/providers/internal/spool"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
@@ -31,7 +27,6 @@ const (
 	lagWithin   = 3 * time.Second  // how long output may arrive after its command was ended
 	limitGrace  = 30 * time.Second // how much later than here a command is ended there
 	limitMost   = 5 * time.Hour    // Vercel's limit of a command
-	smallFiles  = 1 << 20          // files of a command up to this size wait for the next command
 	lineMost    = 16 << 20
 )
 
@@ -44,10 +39,10 @@ type box struct {
 	setsid bool   // the sandbox has that program
 	tar    bool   // and this one
 	env    map[string]string
+	stale  spool.Stale
 
-	mu    sync.Mutex
-	now   session  // a snapshot begins another
-	stale []string // files of ended commands, which the next one deletes
+	mu  sync.Mutex
+	now session // a snapshot begins another
 }
 
 // Info tells what the sandbox is.
@@ -67,36 +62,12 @@ func (b *box) session() session {
 // A job is one running command.
 type job struct {
 	*box
-	unheard  func(since, until time.Time) // see sandbox.Cmd; may be nil
-	id       string                       // its files are run/<id>.*
-	session  string
-	command  string // Vercel's id of it; empty while it is not known
-	out, err *stream
+	unheard func(since, until time.Time) // see sandbox.Cmd; may be nil
+	id      string                       // its files are run/<id>.*
+	session string
+	command string // Vercel's id of it; empty while it is not known
+	output  *spool.Output
 }
-
-// A stream is one output of a command: a file in the sandbox that arrives as lines
-// of base64, followed by "." and its size, and on stdout "=" and the status.
-type stream struct {
-	file string
-	w    io.Writer
-	last bool // the line with the status follows the size
-
-	have   int64  // bytes delivered
-	at     int64  // bytes of Vercel's log read
-	pos    int64  // where the present connection is in that log
-	rest   []byte // the line that is not complete
-	broken bool   // something is missing: the file has the rest
-	size   int64  // of the file
-	status int64  // of the command
-	whole  bool   // everything has been read
-	full   bool   // the disk was full when the command ended
-}
-
-// What a size or status is that has no value.
-const (
-	unknown = -1 - iota
-	lost    // the file is not there
-)
 
 // A command is one as Vercel shows it.
 type command struct {
@@ -121,7 +92,7 @@ type launch struct {
 	Timeout int64             `json:"timeout,omitempty"` // milliseconds
 }
 
-func (j *job) file(kind string) string { return path.Join(j.run, j.id+"."+kind) }
+func (j *job) files() string { return path.Join(j.run, j.id) }
 
 // tag is the command's $0.
 func (j *job) tag() string { return "talkops-" + j.id }
@@ -135,19 +106,11 @@ func newJob(b *box, id string) *job {
 
 // Exec runs cmd to completion.
 func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
-	if ctx.Err() != nil {
-		return sandbox.ExitOf(ctx)
-	}
-	if err := posix.CheckCommand(cmd); err != nil {
-		return 0, err
-	}
-	j := newJob(b, cmd.ID)
-	j.unheard = cmd.Unheard
-	exit, err := j.execute(ctx, cmd)
-	if ctx.Err() != nil && err != nil && !errors.Is(err, rest.ErrWrite) {
-		return sandbox.ExitOf(ctx)
-	}
-	return exit, err
+	return posix.Exec(ctx, cmd, func(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+		j := newJob(b, cmd.ID)
+		j.unheard = cmd.Unheard
+		return j.execute(ctx, cmd)
+	})
 }
 
 // killScript ends the process group whose leader is named in the file $1 or, where
@@ -186,64 +149,12 @@ const joinScript = `join() {
 }
 `
 
-// runScript runs the command "$@" with the private files $1.*, for at most $2
-// seconds (0: any time), with the input $3 and the outputs that $4 names: "o",
-// "e", both or none; $5 is "tree" where there is no setsid. It sends what they
-// hold while they grow, and an empty line now and then. A second copy of the same
-// command ends at once.
-const runScript = joinScript + `b=$1 limit=$2 input=$3 want=$4 tree=$5
-shift 5
-[ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
-mkdir "$b.l" 2>/dev/null || { echo !; exit 0; }
-exec 3>&1 4>&2 >/dev/null 2>&1 </dev/null
+// runScript is as package spool says; $5 is "tree" where there is no setsid. It makes
+// one file of the input first, and sends an empty line before the stream is taken to
+// stand still.
+const runScript = joinScript + spool.Begin + `beat=40
 [ -f "$input" ] && join "$input"
-send() {
-	n=$2
-	[ -s "$1" ] || return
-	s=$(($(wc -c <"$1")))
-	while [ "$s" -gt "$n" ]; do
-		k=$((s-n))
-		[ "$k" -gt 786429 ] && k=786429
-		tail -c "+$((n+1))" "$1" | head -c "$k" | base64
-		n=$((n+k)) quiet=0
-	done
-}
-pump() {
-	o=0 e=0 turn=0 quiet=0 begin=
-	while :; do
-		ended=
-		{ [ -e "$b.x" ] || [ ! -d "$b.l" ]; } && ended=1
-		case $want in *o*) send "$b.o" "$o" >&3; o=$n; esac
-		case $want in *e*) send "$b.e" "$e" >&4; e=$n; esac
-		[ -n "$ended" ] && break
-		turn=$((turn+1)) quiet=$((quiet+1))
-		[ $((quiet%40)) -eq 0 ] && echo >&3
-		if [ "$limit" -gt 0 ] && [ $((turn%20)) -eq 0 ]; then
-			now=$(date +%s)
-			if [ $((now-${begin:=$now})) -ge "$limit" ]; then
-				limit=0
-				( set -- "$b.p" "$tree"; ` + killScript + ` )
-			fi
-		fi
-		if [ $quiet -lt 5 ]; then sleep 0.01; elif [ $quiet -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
-	done
-	case $want in *o*) [ -f "$b.o" ] || o=; esac
-	case $want in *e*) [ -f "$b.e" ] || e=; esac
-	echo ".$o" >&3
-	echo ".$e" >&4
-}
-o=/dev/null e=/dev/null
-case $want in *o*) o=$b.o; esac
-case $want in *e*) e=$b.e; esac
-pump &
-pump=$!
-( exec "$@" >"$o" 2>"$e" <"$input" 3>&- 4>&- )
-status=$?
-{ echo "$status" >"$b.x"; } || { [ -e "$b.x" ] || kill "$pump"; }
-wait "$pump"
-[ -s "$b.x" ] || [ ! -e "$b.x" ] || echo "#" >&3
-echo "=$status" >&3
-exit "$status"`
+` + spool.Pump + killScript + spool.Run
 
 // tree is what killScript is told of the sandbox.
 func (b *box) tree() string {
@@ -255,56 +166,26 @@ func (b *box) tree() string {
 
 // execute uploads what cmd needs, starts it and follows it to its end.
 func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error) {
-	script := posix.Command(path.Join(j.run, j.id), j.dir, j.env, cmd)
-	program := []string{"sh", "-c", script}
-	if len(script) > inlineMost || !utf8.ValidString(script) {
-		program = []string{"sh", j.file("c")}
-		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
-			return 0, err
-		}
-	}
-	if j.setsid {
-		// In a session of its own the command is a group that can be ended, and what
-		// it leaves in the background lives on.
-		program = append([]string{"setsid"}, program...)
-	}
-	input := "/dev/null"
-	if cmd.Stdin != nil {
-		input = j.file("i")
-		if _, err := j.upload(ctx, input, cmd.Stdin); err != nil {
-			j.remove(ctx, true)
-			return 0, err
-		}
+	program, err := posix.Prepare(ctx, j.files(), j.dir, j.env, cmd, j.setsid, inlineMost, j.upload)
+	if err != nil {
+		j.remove(ctx, true)
+		return 0, err
 	}
 	var limit, hard time.Duration
 	if end, ok := ctx.Deadline(); ok {
 		limit = time.Until(end) + limitGrace
 		hard = min(limit+limitGrace, limitMost)
 	}
-	wanted := ""
-	// The status comes on stdout even if nobody wants that.
-	j.out = &stream{file: j.file("o"), w: cmd.Stdout, last: true, size: unknown, status: unknown}
-	if cmd.Stdout != nil {
-		wanted += "o"
-	}
-	if cmd.Stderr != nil {
-		wanted += "e"
-		j.err = &stream{file: j.file("e"), w: cmd.Stderr, size: unknown, status: unknown}
-	}
-	args := append([]string{path.Join(j.run, j.id), strconv.FormatInt(int64(limit.Seconds()), 10), input, wanted, j.tree()}, program...)
-	if err = j.start(ctx, j.sweep()+"exec "+posix.Script(runScript, args...), hard); err == nil {
+	j.output = spool.Machine{Download: j.download, Absent: absent, Explain: j.explain, Twice: errTwice}.New(j.files(), cmd)
+	args := append([]string{j.files(), strconv.FormatInt(int64(limit.Seconds()), 10), program.Input, j.output.Wanted, j.tree()}, program.Args...)
+	if err = j.start(ctx, j.stale.Sweep()+"exec "+posix.Script(runScript, args...), hard); err == nil {
 		exit, err = j.follow(ctx)
 	}
-	if err == nil && exit == posix.NoDir {
-		err = j.noDir(ctx, cmd.Dir)
+	if err == nil {
+		err = j.output.Fault(ctx, exit, cmd.Dir)
 	}
-	if err == nil && j.out.full {
-		err = posix.FullDisk(exit)
-	}
-	if err == nil && cmd.Stdin == nil && j.out.have <= smallFiles && (j.err == nil || j.err.have <= smallFiles) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.stale = append(j.stale, path.Join(j.run, j.id))
+	if err == nil && cmd.Stdin == nil && j.output.Small() {
+		j.stale.Add(j.files())
 		return exit, nil
 	}
 	if errors.Is(err, errTwice) {
@@ -315,19 +196,9 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	return exit, err
 }
 
-// sweep returns the beginning of a command line that deletes stale files.
-func (b *box) sweep() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	line := ""
-	for _, files := range b.stale[:min(len(b.stale), 50)] {
-		line += " " + sandbox.Quote(files) + ".*"
-	}
-	b.stale = b.stale[min(len(b.stale), 50):]
-	if line == "" {
-		return ""
-	}
-	return "rm -rf" + line + "; "
+// absent reports whether err says that there is no such file.
+func absent(err error) bool {
+	return rest.Status(err) == http.StatusNotFound && sandbox.CodeOf(err) != sandbox.CodeGone
 }
 
 // start sends the command, once. When the answer is lost, the session says whether
@@ -375,9 +246,6 @@ func (b *box) find(ctx context.Context, session, tag string) string {
 	return ""
 }
 
-// errLost says that Vercel no longer knows the command, or not how it ended.
-var errLost = &sandbox.Error{Code: sandbox.CodeGone, Op: "watch command", Msg: "the command was lost; its outcome is unknown"}
-
 // follow delivers output until the command has ended and returns its status. If
 // that fails the command has been ended.
 func (j *job) follow(ctx context.Context) (int, error) {
@@ -388,7 +256,7 @@ func (j *job) follow(ctx context.Context) (int, error) {
 	go func() { done <- j.read(watch) }()
 	select {
 	case err := <-done:
-		if err != nil && !errors.Is(err, errTwice) && (sandbox.CodeOf(err) != sandbox.CodeGone || errors.Is(err, errLost)) {
+		if err != nil && !errors.Is(err, errTwice) && (sandbox.CodeOf(err) != sandbox.CodeGone || errors.Is(err, spool.ErrLost)) {
 			j.stop(ctx)
 		}
 		if err != nil {
@@ -401,47 +269,22 @@ func (j *job) follow(ctx context.Context) (int, error) {
 		<-done
 		return 0, rest.Ended(ctx, "watch command")
 	}
-	for _, s := range j.streams() {
-		if err := j.complete(ctx, s); err != nil {
-			return 0, err
-		}
-	}
-	if j.out.status < 0 || j.out.status > 255 {
-		return 0, &sandbox.Error{Code: sandbox.CodeInternal, Op: "watch command", Msg: fmt.Sprintf("the command's status is %d", j.out.status)}
-	}
-	return int(j.out.status), nil
-}
-
-func (j *job) streams() []*stream {
-	if j.err == nil {
-		return []*stream{j.out}
-	}
-	return []*stream{j.out, j.err}
-}
-
-func (j *job) whole() bool { return j.out.whole && (j.err == nil || j.err.whole) }
-
-// at is how much of the log has been read.
-func (j *job) at() (n int64) {
-	for _, s := range j.streams() {
-		n += s.at
-	}
-	return n
+	return j.output.Complete(ctx)
 }
 
 // read delivers the log to its end, taking it up again when it breaks.
 func (j *job) read(ctx context.Context) error {
 	contact := rest.NewContact(lostAfter, j.unheard)
 	for n, after := 1, 0; ; n++ {
-		before := j.at()
+		before := j.output.At()
 		err := j.listen(ctx)
-		if j.whole() {
+		if j.output.Whole() {
 			return nil
 		}
 		if errors.Is(err, rest.ErrWrite) || errors.Is(err, errTwice) || sandbox.CodeOf(err) == sandbox.CodeUnauthenticated {
 			return err
 		}
-		if j.at() > before {
+		if j.output.At() > before {
 			contact.Heard()
 			n = 1
 		}
@@ -455,7 +298,7 @@ func (j *job) read(ctx context.Context) error {
 			err = gerr
 		case c.ended():
 			if after++; after > 2 {
-				return j.salvage(ctx)
+				return j.output.Salvage(ctx)
 			}
 		default:
 			contact.Heard()
@@ -496,7 +339,7 @@ func (b *box) judge(ctx context.Context, err error, contact *rest.Contact) error
 		return gone
 	}
 	if rest.Status(err) == http.StatusNotFound {
-		return errLost
+		return spool.ErrLost
 	}
 	if contact.Lost() {
 		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "watch command", Msg: "contact was lost; the command's outcome is unknown", Err: err}
@@ -506,19 +349,20 @@ func (b *box) judge(ctx context.Context, err error, contact *rest.Contact) error
 
 // listen reads the log, which always begins at its beginning, until it ends.
 func (j *job) listen(ctx context.Context) error {
-	for _, s := range j.streams() {
-		s.pos = 0
-	}
+	at := map[*spool.Stream]int64{}
 	return j.lines(ctx, rest.Request{Op: "read output", Method: "GET", Path: running(j.session, "cmd", j.command, "logs")}, idleAfter, func(l logLine) (bool, error) {
-		s := j.out
+		s := j.output.Out
 		if l.Stream == "stderr" {
-			s = j.err
+			s = j.output.Err
 		}
 		if s == nil || l.Stream != "stdout" && l.Stream != "stderr" {
 			return false, nil
 		}
-		err := s.take(l.text())
-		return j.whole(), err
+		text := l.text()
+		from := at[s]
+		at[s] += int64(len(text))
+		err := s.Take(text, from)
+		return j.output.Whole(), err
 	})
 }
 
@@ -574,168 +418,20 @@ func (b *box) lines(ctx context.Context, r rest.Request, idle time.Duration, f f
 // errTwice says that the command's id had been used before.
 var errTwice = &sandbox.Error{Code: sandbox.CodeInvalidArgument, Op: "start command", Msg: "a command with this id was started before"}
 
-// take reads a piece of the log, leaving out what was read before.
-func (s *stream) take(piece string) error {
-	skip := min(s.at-s.pos, int64(len(piece)))
-	s.pos += int64(len(piece))
-	piece = piece[skip:]
-	s.at += int64(len(piece))
-	s.rest = append(s.rest, piece...)
-	end := bytes.LastIndexByte(s.rest, '\n') + 1
-	var data []byte
-	for line := range bytes.Lines(s.rest[:end]) {
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) > 0 && bytes.IndexByte([]byte("!.=#"), line[0]) >= 0 {
-			if line[0] == '!' {
-				return errTwice
-			}
-			s.mark(line[0], string(line[1:]))
-			continue
-		}
-		if s.broken || s.w == nil {
-			continue
-		}
-		more, err := base64.StdEncoding.AppendDecode(data, line)
-		if err != nil {
-			s.broken = true
-			continue
-		}
-		data = more
-	}
-	s.rest = append(s.rest[:0], s.rest[end:]...)
-	if len(s.rest) > lineMost {
-		s.broken, s.rest = true, nil // no line of ours is so long
-	}
-	if len(data) == 0 {
-		return nil
-	}
-	n, err := s.w.Write(data)
-	s.have += int64(n)
-	if err != nil {
-		return rest.WriteFailed(err)
-	}
-	return nil
-}
-
-// mark reads a line that is no output.
-func (s *stream) mark(kind byte, text string) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case kind == '#':
-		s.full = true
-	case kind == '=' && err == nil:
-		s.status, s.whole = n, true
-	case kind == '.' && err != nil:
-		s.size, s.whole = lost, !s.last
-	case kind == '.':
-		s.size, s.whole = n, !s.last
-	}
-}
-
-// salvage finds the status of a command that has ended, and the rest of its
-// output, in its files.
-func (j *job) salvage(ctx context.Context) error {
-	if j.out.status < 0 {
-		var text posix.Text
-		if err := j.fetch(ctx, &stream{file: j.file("x"), w: &text}); err != nil {
-			return err
-		}
-		status, err := strconv.ParseInt(strings.TrimSpace(text.String()), 10, 64)
-		if err != nil {
-			return errLost
-		}
-		j.out.status = status
-	}
-	for _, s := range j.streams() {
-		if !s.whole && s.w != nil {
-			if err := j.fetch(ctx, s); err != nil {
-				return err
-			}
-		}
-		if !s.whole {
-			s.size = s.have
-		}
-	}
-	return nil
-}
-
-// complete delivers what is missing of s, whose end is known.
-func (j *job) complete(ctx context.Context, s *stream) error {
-	if s.w == nil {
-		return nil
-	}
-	if s.size == unknown {
-		// What sends it on was killed, or its last word was in a gap.
-		switch err := j.fetch(ctx, s); {
-		case errors.Is(err, errLost):
-			s.size = lost
-		case err != nil:
-			return err
-		default:
-			s.size = s.have
-		}
-	}
-	if s.size == lost {
-		return &sandbox.Error{Code: sandbox.CodeInternal, Op: "read output", Msg: "the command's output is lost"}
-	}
-	if s.have < s.size {
-		if err := j.fetch(ctx, s); err != nil {
-			return err
-		}
-	}
-	if s.have < s.size {
-		return &sandbox.Error{Code: sandbox.CodeUnavailable, Op: "read output", Msg: fmt.Sprintf("only %d of %d bytes arrived", s.have, s.size)}
-	}
-	return nil
-}
-
-// fetch delivers what the file of s holds beyond what has been delivered.
-func (j *job) fetch(ctx context.Context, s *stream) error {
-	for n := 1; ; n++ {
-		got, err := j.download(ctx, s.file, s.have, s.w)
-		s.have += got
-		if err == nil {
-			return nil
-		}
-		if err = j.explain(ctx, err); rest.Status(err) == http.StatusNotFound && sandbox.CodeOf(err) != sandbox.CodeGone {
-			return errLost
-		}
-		if n >= 4 || sandbox.CodeOf(err) != sandbox.CodeUnavailable || errors.Is(err, rest.ErrWrite) {
-			return err
-		}
-		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
-			return rest.Ended(ctx, "read output")
-		}
-	}
-}
-
-// noDir is the error of a command whose directory could not be entered, or nil.
-func (j *job) noDir(ctx context.Context, dir string) error {
-	var why posix.Text
-	if _, err := j.download(ctx, j.file("f"), 0, &why); err != nil {
-		return nil
-	}
-	return posix.NoDirError(dir, why.String())
-}
-
-// stopScript ends the command with the files $1.*. One that has not started yet
-// never will.
-const stopScript = `mkdir "$1.l" 2>/dev/null && exit 0
-i=0
-while [ ! -s "$1.p" ] && [ ! -e "$1.x" ] && [ $i -lt 20 ]; do
-	sleep 0.1 2>/dev/null || sleep 1
-	i=$((i+1))
-done
-[ -e "$1.x" ] && exit 0
+// endScript ends the command with the files $1.*, if it runs; $2 is as in killScript.
+const endScript = `[ -e "$1.x" ] && exit 0
 set -- "$1.p" "$2"
 ` + killScript
+
+// stopScript is endScript; a command that has not started yet never will.
+const stopScript = posix.HoldScript + endScript
 
 // stop ends the command and everything it started, under a context of its own.
 // Vercel's own signal reaches the script alone.
 func (j *job) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	_, exit, err := j.shell(ctx, true, stopScript, path.Join(j.run, j.id), j.tree())
+	_, exit, err := j.shell(ctx, true, stopScript, j.files(), j.tree())
 	if (err != nil || exit != 0) && j.command != "" && ctx.Err() == nil {
 		j.api.json(ctx, rest.Request{
 			Op: "end command", Method: "POST", Path: running(j.session, "cmd", j.command, "kill"), Retry: rest.Always,
@@ -753,7 +449,7 @@ func (j *job) remove(ctx context.Context, all bool) {
 	if all {
 		kinds = "*"
 	}
-	j.shell(ctx, true, `rm -rf "$1".`+kinds, path.Join(j.run, j.id))
+	j.shell(ctx, true, `rm -rf "$1".`+kinds, j.files())
 }
 
 // Kill ends the command with that ID, whoever started it.
@@ -761,9 +457,7 @@ func (b *box) Kill(ctx context.Context, id string) error {
 	if err := posix.CheckID(id); err != nil {
 		return err
 	}
-	_, _, err := b.shell(ctx, true, `[ -e "$1.x" ] && exit 0
-set -- "$1.p" "$2"
-`+killScript, path.Join(b.run, id), b.tree())
+	_, _, err := b.shell(ctx, true, endScript, path.Join(b.run, id), b.tree())
 	return err
 }
 

@@ -24,14 +24,14 @@ const (
 	downloadStill = 30 * time.Second // a download that stands still is asked for again
 )
 
-// files is how files of the sandbox are read and written.
-func (b *box) files() posix.Files {
+// fs is how files of the sandbox are read and written.
+func (b *box) fs() posix.Files {
 	return posix.Files{Shell: b.shell, Exec: b.Exec, Explain: b.explain, Text: true}
 }
 
 // ReadFile copies the file name to w.
 func (b *box) ReadFile(ctx context.Context, name string, w io.Writer) error {
-	return b.files().Read(ctx, name, w, func(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
+	return b.fs().Read(ctx, name, w, func(ctx context.Context, name string, offset, size int64, w io.Writer) (int64, error) {
 		n, err := b.download(ctx, name, offset, w)
 		if err == nil && offset+n < size {
 			// Nothing but the end of the stream says that it was all.
@@ -48,7 +48,7 @@ const placeScript = joinScript + `join "$1" || exit 1
 // WriteFile makes the file name hold what r gives: it is uploaded to the private
 // directory and moved into place by one script.
 func (b *box) WriteFile(ctx context.Context, name string, r io.Reader, perm fs.FileMode) error {
-	return b.files().Write(ctx, name, perm, newJob(b, "").file("u"), placeScript, func(ctx context.Context, private string) (int64, error) {
+	return b.fs().Write(ctx, name, perm, newJob(b, "").files()+".u", placeScript, func(ctx context.Context, private string) (int64, error) {
 		return b.upload(ctx, private, r)
 	})
 }
@@ -76,11 +76,11 @@ func (b *box) Unpack(ctx context.Context, dir string, r io.Reader) error {
 			j.remove(ctx, true)
 		}
 	}()
-	sent, err := b.upload(ctx, j.file("t"), r)
+	sent, err := b.upload(ctx, j.files()+".t", r)
 	if err != nil {
 		return posix.InOp(op, err)
 	}
-	out, exit, err := b.shell(ctx, true, unpackScript, j.file("t"), dir, strconv.FormatInt(sent, 10))
+	out, exit, err := b.shell(ctx, true, unpackScript, j.files()+".t", dir, strconv.FormatInt(sent, 10))
 	switch {
 	case err != nil:
 		return posix.InOp(op, err)

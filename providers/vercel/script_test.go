@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,46 +118,6 @@ func decoded(t *testing.T, stream string) string {
 		b.Write(data)
 	}
 	return b.String()
-}
-
-// The log begins anew with every connection and is cut anywhere.
-func TestStreamLeavesOutWhatWasRead(t *testing.T) {
-	log := base64.StdEncoding.EncodeToString([]byte("hello")) + "\n\n" + base64.StdEncoding.EncodeToString([]byte(" world")) + "\n.11\n=3\n"
-	for cut := range log {
-		var out strings.Builder
-		s := &stream{w: &out, last: true, size: unknown, status: unknown}
-		for _, piece := range []string{log[:cut], log[:cut/2], log} {
-			s.pos = 0
-			for _, half := range []string{piece[:len(piece)/2], piece[len(piece)/2:]} {
-				if err := s.take(half); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if out.String() != "hello world" || s.size != 11 || s.status != 3 || !s.whole || s.broken {
-			t.Fatalf("cut at %d: got %q, size %d, status %d, whole %v", cut, out.String(), s.size, s.status, s.whole)
-		}
-	}
-	s := &stream{}
-	if err := s.take("!\n"); err != errTwice {
-		t.Errorf("got %v, want that it ran before", err)
-	}
-}
-
-// A line that never ends must not fill the memory: the file has what it holds.
-func TestStreamWithoutLines(t *testing.T) {
-	s := &stream{w: io.Discard}
-	for range 100 {
-		if err := s.take(strings.Repeat("QUJD", 64<<10)); err != nil {
-			t.Fatal(err)
-		}
-		if cap(s.rest) > 4*lineMost {
-			t.Fatalf("%d bytes are kept", cap(s.rest))
-		}
-	}
-	if !s.broken {
-		t.Error("the stream counts as whole")
-	}
 }
 
 func TestScriptThatPrintsWithoutEnd(t *testing.T) {

@@ -87,8 +87,8 @@ func (b *box) Snapshot(ctx context.Context, name string) error {
 	if err == nil {
 		b.mu.Lock()
 		b.now = m.Session
-		b.stale = nil
 		b.mu.Unlock()
+		b.stale.Forget()
 		_, _, err = b.shell(ctx, true, `mkdir -p -m 700 "$1"`, b.run)
 	}
 	if err != nil {

@@ -143,12 +143,9 @@ func connect(spec sandbox.Spec) (*api, error) {
 	case !a.expires.IsZero() && time.Now().After(a.expires):
 		return nil, sandbox.Errorf(sandbox.CodeUnauthenticated, "VERCEL_OIDC_TOKEN expired at %s; %s", clock(a.expires), signIn)
 	}
-	base := setting("base_url")
-	if base == "" {
-		base = defaultURL
-	}
-	if !rest.Trusted(base) {
-		return nil, sandbox.Errorf(sandbox.CodeInvalidArgument, "base_url must be an https address")
+	base, err := rest.Address(spec, "base_url", defaultURL)
+	if err != nil {
+		return nil, err
 	}
 	a.Client = rest.Client{
 		Base:     base,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,27 @@ func Destroy(ctx context.Context, spec sandbox.Spec, end func(ctx context.Contex
 		return sandbox.Errorf(sandbox.CodeInvalidArgument, "destroy: no sandbox id given")
 	}
 	return end(ctx, spec.ID)
+}
+
+// End has try, which counts from 1, end a machine. That may be refused with a status of
+// busy while the machine changes state: then it is tried again until gone says that
+// the machine ends, or ctx is done. Ending what is gone succeeds.
+func End(ctx context.Context, try func(n int) error, gone func() bool, busy ...int) error {
+	for n := 1; ; n++ {
+		err := try(n)
+		switch code := rest.Status(err); {
+		case err == nil || code == http.StatusNotFound || code == http.StatusGone:
+			return nil
+		case !slices.Contains(busy, code):
+			return err
+		}
+		if gone() {
+			return nil
+		}
+		if rest.Sleep(ctx, rest.Backoff(n, err)) != nil {
+			return err
+		}
+	}
 }
 
 // A Creation asks for one machine, of which the vendor's answer tells M.
