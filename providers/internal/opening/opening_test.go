@@ -22,6 +22,7 @@ type vendor struct {
 	err   error         // of the answer
 	stuck bool          // nothing can be ended
 	blind bool          // nothing is listed
+	twice bool          // the request is carried out once more when its machine has ended
 }
 
 var errStuck = errors.New("it is busy")
@@ -55,6 +56,9 @@ func (v *vendor) creation(name string) opening.Creation[string] {
 				return errStuck
 			}
 			v.there = slices.DeleteFunc(v.there, func(m string) bool { return m == id })
+			if v.twice {
+				v.twice, v.there = false, append(v.there, name)
+			}
 			return nil
 		},
 	}
@@ -84,6 +88,7 @@ func TestCreate(t *testing.T) {
 		{name: "the name is another's", vendor: vendor{err: taken}, code: sandbox.CodeInvalidArgument, err: taken, says: "the name box is taken"},
 		{name: "a machine that comes late is ended", vendor: vendor{after: 5 * time.Second}, cancel: time.Second, code: sandbox.CodeCancelled},
 		{name: "one that is there before its answer too", vendor: vendor{after: time.Hour, early: true}, cancel: time.Second, code: sandbox.CodeCancelled},
+		{name: "and a second one", vendor: vendor{after: 5 * time.Second, twice: true}, cancel: time.Second, code: sandbox.CodeCancelled},
 		{name: "a late one that cannot be ended is named", vendor: vendor{after: 5 * time.Second, stuck: true}, cancel: time.Second, err: errStuck, says: "sandbox box could not be ended", left: 1},
 		{name: "nobody can say whether there is one", vendor: vendor{after: time.Hour, blind: true}, cancel: time.Second, err: errStuck, says: "cannot be told"},
 	} {
@@ -104,6 +109,36 @@ func TestCreate(t *testing.T) {
 				}
 				if len(v.there) != row.left {
 					t.Errorf("%d machines are left, want %d", len(v.there), row.left)
+				}
+			})
+		})
+	}
+}
+
+func TestEnd(t *testing.T) {
+	status := func(code int) error { return &rest.StatusError{Status: code} }
+	for _, row := range []struct {
+		name    string
+		answers []error // of one try after the other
+		gone    int     // after so many tries the machine ends; 0 is never
+		tries   int
+		err     error
+	}{
+		{"it ends", []error{nil}, 0, 1, nil},
+		{"it is gone", []error{status(404)}, 0, 1, nil},
+		{"it is busy for a while", []error{status(409), status(409), nil}, 0, 3, nil},
+		{"it is busy ending", []error{status(409), status(409)}, 2, 2, nil},
+		{"it may not be ended", []error{errStuck}, 0, 1, errStuck},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				err := opening.End(t.Context(), func(n int) error {
+					tries = n
+					return row.answers[n-1]
+				}, func() bool { return tries == row.gone }, 409)
+				if err != row.err || tries != row.tries {
+					t.Errorf("got %v after %d tries, want %v after %d", err, tries, row.err, row.tries)
 				}
 			})
 		})
