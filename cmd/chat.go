@@ -34,15 +34,18 @@ func (a *app) canChat(cfg *config.Config) bool {
 func (a *app) chat(ctx context.Context, cfg *config.Config, f runFlags) error {
 	for {
 		next, want, err := a.chatOnce(ctx, cfg, f)
-		if err != nil && a.tryAgain(ctx, &f, err) {
+		if err != nil {
+			if err = a.tryAgain(ctx, &f, err); err != nil {
+				return err
+			}
 			// What was wrong may have been mended in a file meanwhile.
 			if cfg, err = f.reread(f.thread); err != nil {
 				return err
 			}
 			continue
 		}
-		if err != nil || next == "" {
-			return err
+		if next == "" {
+			return nil
 		}
 		f.message, f.want = "", want
 		if f.thread, err = a.findThread(cfg, next); err != nil {

@@ -19,7 +19,7 @@ func TestAlwaysIsForThisProject(t *testing.T) {
 	p := inTerminal(t, 100, 30, srv, nil)
 	p.await(`THIS COMPUTER .* mode manual`)
 	p.say("Make it")
-	p.await(`a always: mkdir -p made`)
+	p.await(`a always, in this project: mkdir -p made`)
 	p.keys("a")
 	p.await(`The first is there\.`)
 	data, err := os.ReadFile(filepath.Join(p.home, "config.toml"))

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,6 +173,9 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 			return tui.Reply{}, errors.New("/sandbox extend needs a time from now, such as 90m or 2h")
 		}
 		until, err := c.box.Extend(ctx, time.Now().Add(d))
+		if errors.Is(err, errors.ErrUnsupported) && !s.Expires.IsZero() {
+			return tui.Reply{}, fmt.Errorf("%s cannot make a machine live longer; this one ends by itself at %s", s.Title, s.Expires.Local().Format("15:04 on 2006-01-02"))
+		}
 		if err != nil {
 			return tui.Reply{}, err
 		}
@@ -188,9 +192,12 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 	if !s.Expires.IsZero() {
 		text += "\nit ends by itself at " + s.Expires.Local().Format("15:04 on 2006-01-02")
 	}
-	if c.box.Fresh {
+	switch {
+	case c.box.Fresh && c.box.Keeps():
+		text += "\nit is this session's own and is left running at its end; /sandbox keep off takes that back"
+	case c.box.Fresh:
 		text += "\nit is this session's own and is ended with it, after its changes were fetched"
-	} else {
+	default:
 		text += "\nit is not this session's own and stays"
 	}
 	return tui.Reply{Text: text}, nil
@@ -269,7 +276,7 @@ func (c *conversation) doctor(ctx context.Context) string {
 	h := &health{}
 	m := c.agent.Model.Info()
 	h.say(m.Window > 0, "this conversation: window %d tokens, about %d used", m.Window, c.agent.Filled())
-	h.say(m.Price.Known(), "the price of %s:%s is known: %v", m.Provider, m.Name, m.Price.Known())
+	h.say(m.Price.Known(), "the price of %s:%s is %s", m.Provider, m.Name, orNot(m.Price.Known(), "known"))
 	began := time.Now()
 	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"true"}, Dir: c.box.Dir})
 	at := "this computer"
@@ -282,14 +289,22 @@ func (c *conversation) doctor(ctx context.Context) string {
 		h.say(true, "%s runs a command in %s", at, time.Since(began).Round(time.Millisecond))
 	}
 	if end := c.box.Expires(); !end.IsZero() && !c.place.Host {
-		h.say(time.Until(end) > 10*time.Minute, "it ends by itself in %s", time.Until(end).Round(time.Minute))
+		h.say(time.Until(end) > 10*time.Minute, "it ends by itself in %s", cmp.Or(strings.TrimSuffix(time.Until(end).Round(time.Minute).String(), "0s"), "0m"))
 	}
 	for _, name := range []string{"git", "tar"} {
 		var out bytes.Buffer
 		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", "command -v " + name}, Stdout: &out})
-		h.say(err == nil && exit == 0, "%s there: %v", name, err == nil && exit == 0)
+		h.say(err == nil && exit == 0, "%s is %s", name, orNot(err == nil && exit == 0, "there"))
 	}
-	h.say(c.kept.id() != "", "this conversation is kept: %s", c.kept.id())
+	h.say(c.kept.id() != "", "this conversation is %s", orNot(c.kept.id() != "", strings.TrimSpace("kept "+c.kept.id())))
 	c.app.examine(ctx, c.cfg, h)
 	return strings.Join(h.lines, "\n")
+}
+
+// orNot is a word, or that it is not so.
+func orNot(yes bool, word string) string {
+	if yes {
+		return word
+	}
+	return "not " + word
 }

@@ -3,11 +3,14 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/session"
 	"github.com/talkops-ai/talkops/runtime/term"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
 // asks reports whether the user is asked at the end what becomes of the work.
@@ -36,6 +39,11 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	} else {
 		a.warnf("changed in the sandbox: %s", h)
 	}
+	within := map[string]bool{} // directories that another name says
+	for _, c := range take {
+		within[path.Dir(c.Name)] = true
+	}
+	take = slices.DeleteFunc(take, func(c workspace.Change) bool { return within[c.Name] })
 	for i, c := range take {
 		if i == mostNamed {
 			a.warnf("  and %d more", len(take)-i)
@@ -48,7 +56,11 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		case c.Was == nil:
 			mark = "A"
 		}
-		a.warnf("  %s %s", mark, quoted(c.Name))
+		name := quoted(c.Name)
+		if c.Now != nil && c.Now.Kind == workspace.Dir {
+			name += "/"
+		}
+		a.warnf("  %s %s", mark, name)
 	}
 	a.warnf("What becomes of it? Enter alone is a patch.")
 	question := "[a]pply to the project, [b]ranch, [p]atch, [d]iscard"

@@ -115,36 +115,38 @@ func (a *app) let(s *session.Session, c *conversation, p *headless.Printer) {
 }
 
 // tryAgain asks what to do about a machine that could not be had, when there is
-// something to do: it returns false to leave.
-func (a *app) tryAgain(ctx context.Context, f *runFlags, err error) bool {
+// something to do. It returns nil to try again, and otherwise the error to end with,
+// which is not told twice.
+func (a *app) tryAgain(ctx context.Context, f *runFlags, err error) error {
 	_, ok := errors.AsType[*session.StartError](err)
 	if !ok || ctx.Err() != nil {
-		return false
+		return err
 	}
-	_, lines := explain(err)
+	status, lines := explain(err)
+	lines[0] = err.Error() // without a status: nothing has ended yet
 	a.complain(lines)
 	question := "[t]ry again"
 	if f.thread != nil {
 		question += ", a [n]ew machine with what was saved"
 	}
 	for range 5 {
-		answer, err := a.askText(ctx, question+", or [l]eave (l): ")
-		if err != nil {
-			return false
+		answer, unanswered := a.askText(ctx, question+", or [l]eave (l): ")
+		if unanswered != nil {
+			return err
 		}
 		switch strings.ToLower(answer) {
 		case "t", "try", "again":
-			return true
+			return nil
 		case "n", "new":
 			if f.thread != nil {
 				f.want = lostNew
-				return true
+				return nil
 			}
 		case "", "l", "leave":
-			return false
+			return errors.Join(&exitStatus{status}, err)
 		}
 	}
-	return false
+	return err
 }
 
 // A voice is how a session speaks: by lines on standard error, and through the window

@@ -149,6 +149,9 @@ func TestChatStarts(t *testing.T) {
 			p.await(`ended with 3(?s:.*)\[t\]ry again, or \[l\]eave`)
 			p.say("l")
 			p.await(`ended with 5`)
+			if seen := p.screen(); strings.Contains(seen, "(exit") || strings.Count(seen, "could not set up") != 1 {
+				t.Errorf("the end is told before it comes, or what failed twice:\n%s", seen)
+			}
 			if left := cloud.Boxes(); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}

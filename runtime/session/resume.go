@@ -82,6 +82,9 @@ func Resume(ctx context.Context, opts Options, lease Lease) (*Session, error) {
 // KeepRunning decides whether a fresh machine is left running at the end.
 func (s *Session) KeepRunning(yes bool) { s.opts.Keep = yes }
 
+// Keeps reports whether a machine of ours is left running at the end.
+func (s *Session) Keeps() bool { return s.opts.Keep }
+
 // Expires is when the vendor ends the machine by itself; zero if that is not known.
 func (s *Session) Expires() time.Time {
 	if s.Fresh && !s.lease.Expires.IsZero() {

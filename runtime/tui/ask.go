@@ -38,8 +38,9 @@ func (v *view) typesOn(k tea.KeyPressMsg) bool {
 // answers are all letters that may be an answer.
 const answers = "ysavne123"
 
-// question is the card of a call that needs the user's word.
-func (v *view) question() string {
+// question is the card of a call that needs the user's word, in at most that many
+// lines. Where the call is long, what it is comes before why it is asked for.
+func (v *view) question(room int) string {
 	q := v.ask
 	var b strings.Builder
 	where := v.styles.host.Render(" on THIS COMPUTER ")
@@ -52,13 +53,32 @@ func (v *view) question() string {
 	if q.Shown != nil {
 		lines = v.styles.edit(*q.Shown, v.width-2)
 	}
-	if most := max(v.height-14, 3); len(lines) > most {
-		rest := fmt.Sprintf("… %s more; v shows all", counted(len(lines)-most))
-		lines = append(lines[:most:most], v.styles.dim.Render(rest))
+	keys := v.keys()
+	room -= 1 + len(keys) // the title
+	reason := v.reason(max(room-min(len(lines), 3), 1))
+	if most := max(room-len(reason), 1); len(lines) > most {
+		if most == 1 {
+			end := "… v shows all"
+			lines = []string{ansi.Truncate(lines[0], max(v.width-3-ansi.StringWidth(end), 8), "") + " " + v.styles.dim.Render(end)}
+		} else {
+			most--
+			rest := fmt.Sprintf("… %s more; v shows all", counted(len(lines)-most))
+			lines = append(lines[:most:most], v.styles.dim.Render(rest))
+		}
 	}
 	for _, l := range lines {
 		b.WriteString("  " + l + "\n")
 	}
+	for _, l := range slices.Concat(reason, keys) {
+		b.WriteString(l + "\n")
+	}
+	return b.String()
+}
+
+// reason says why is asked, and what would change, in at most that many lines.
+func (v *view) reason(room int) []string {
+	q := v.ask
+	var all []string
 	why := fmt.Sprintf("  asked since it %s (%s)", q.Why.Reason, q.Why.Tier)
 	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual {
 		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", q.Why.Reason, q.Why.Tier)
@@ -66,45 +86,57 @@ func (v *view) question() string {
 	if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
 		why += ": " + oneLine(part)
 	}
-	for i, l := range strings.Split(v.hang(why, 2), "\n") {
-		if i == whyLines {
-			b.WriteString(v.styles.dim.Render("  …") + "\n")
-			break
-		}
-		b.WriteString(v.styles.dim.Render(l) + "\n")
-	}
+	var change []string
 	if q.Change != nil {
 		for _, l := range strings.Split(v.hang("  "+oneLine(q.Change.String()), 2), "\n") {
-			b.WriteString(v.styles.strong.Render(l) + "\n")
+			change = append(change, v.styles.strong.Render(l))
 		}
 	}
+	most := min(whyLines, max(room-len(change), 1))
+	for i, l := range strings.Split(v.hang(why, 2), "\n") {
+		if i == most {
+			all[i-1] = ansi.Truncate(all[i-1], v.width-2, "") + v.styles.dim.Render(" …")
+			break
+		}
+		all = append(all, v.styles.dim.Render(l))
+	}
+	if all = append(all, change...); len(all) > room {
+		end := v.styles.dim.Render(" …")
+		all = append(all[:room-1:room-1], ansi.Truncate(strings.TrimSuffix(all[room-1], end), v.width-2, "")+end)
+	}
+	return all
+}
+
+// keys are the answers that there are, or what is being typed instead of one.
+func (v *view) keys() []string {
+	q := v.ask
 	switch {
 	case v.refusing:
-		b.WriteString(v.styles.strong.Render("Why not?") + v.styles.dim.Render(" (Enter refuses, Esc goes back)") + "\n")
+		return []string{v.styles.strong.Render("Why not?") + v.styles.dim.Render(" (Enter refuses, Esc goes back)")}
 	case v.editing:
-		b.WriteString(v.styles.strong.Render("Change it:") + v.styles.dim.Render(" (Enter runs it, Esc goes back)") + "\n")
-	default:
-		var keys []string
-		for _, c := range q.Offers {
-			switch c {
-			case approval.Once:
-				keys = append(keys, "y once")
-			case approval.Session:
-				keys = append(keys, "s this session")
-			case approval.Always:
-				keys = append(keys, "a always: "+oneLine(q.Rule))
-			case approval.Refuse:
-				keys = append(keys, "n no, because…")
-			}
-		}
-		if q.Plan.Effect == tool.Runs {
-			keys = append(keys, "e edit")
-		}
-		for _, l := range rows(keys, v.width) {
-			b.WriteString(v.styles.strong.Render(l) + "\n")
+		return []string{v.styles.strong.Render("Change it:") + v.styles.dim.Render(" (Enter runs it, Esc goes back)")}
+	}
+	var keys []string
+	for _, c := range q.Offers {
+		switch c {
+		case approval.Once:
+			keys = append(keys, "y once")
+		case approval.Session:
+			keys = append(keys, "s this session")
+		case approval.Always:
+			keys = append(keys, "a always, in this project: "+oneLine(q.Rule))
+		case approval.Refuse:
+			keys = append(keys, "n no, because…")
 		}
 	}
-	return b.String()
+	if q.Plan.Effect == tool.Runs {
+		keys = append(keys, "e edit")
+	}
+	lines := rows(keys, v.width)
+	for i, l := range lines {
+		lines[i] = v.styles.strong.Render(l)
+	}
+	return lines
 }
 
 // answer acts on a key while a question stands. It reports whether the key is one
@@ -173,12 +205,25 @@ func (v *view) settled() {
 	v.kept = ""
 }
 
+// rowsMost is how many lines a word may have that is wider than the window.
+const rowsMost = 4
+
 // rows puts words side by side, as many as fit.
 func rows(words []string, width int) []string {
 	var all []string
 	line := ""
 	for _, w := range words {
-		w = ansi.Truncate(w, width, "…")
+		if ansi.StringWidth(w) > width { // what is allowed for good is seen whole
+			if line != "" {
+				all = append(all, line)
+			}
+			lines := strings.Split(ansi.Wrap(w, width-2, ""), "\n")
+			if len(lines) > rowsMost {
+				lines = append(lines[:rowsMost-1:rowsMost-1], ansi.Truncate(lines[rowsMost-1], width-4, "")+" …")
+			}
+			all, line = append(all, strings.Join(lines, "\n  ")), ""
+			continue
+		}
 		switch {
 		case line == "":
 			line = w
@@ -189,5 +234,8 @@ func rows(words []string, width int) []string {
 			line = w
 		}
 	}
-	return append(all, line)
+	if line != "" {
+		all = append(all, line)
+	}
+	return strings.Split(strings.Join(all, "\n"), "\n")
 }

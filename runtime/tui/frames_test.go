@@ -13,6 +13,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 var update = flag.Bool("update", false, "write what is seen as what is wanted")
@@ -273,4 +274,60 @@ func TestAResizedWindowWrapsAgain(t *testing.T) {
 		Why:     approval.Decision{Tier: approval.T2, Reason: "changes the workspace"}, Offers: []approval.Choice{approval.Once, approval.Refuse},
 	}, make(chan approval.Answer, 1)})
 	fits("a question")
+}
+
+// TestAQuestionFitsInTheWindow holds that where a call runs and how it begins is seen
+// in a low window, and what would be allowed for good in a narrow one.
+func TestAQuestionFitsInTheWindow(t *testing.T) {
+	rule := "kubectl --context prod-eu-west get deployments --namespace acme-production"
+	for _, height := range []int{10, 16, 24, 50} {
+		b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+		b.update(sized(60, height))
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{
+				Tool: "execute", Place: approval.Place{Provider: "acme", ID: "box-1"},
+				Plan: tool.Plan{Effect: tool.Runs, Command: strings.Repeat(rule+"\n", 30)}, Change: &approval.Change{Problem: strings.Repeat("much is not known ", 20)},
+			},
+			Why: approval.Decision{Tier: approval.T4, Reason: "acts on a cluster", Part: strings.Repeat(rule+" ", 9)}, Rule: rule,
+			Offers: []approval.Choice{approval.Once, approval.Always, approval.Refuse},
+		}, make(chan approval.Answer, 1)})
+		view := b.view()
+		if n := strings.Count(view, "\n") + 1; n > height {
+			t.Errorf("%d lines in a window of %d:\n%s", n, height, view)
+		}
+		words := strings.Join(strings.Fields(view), " ")
+		for _, want := range []string{"May this run? in acme box-1", "execute: kubectl --context prod-eu-west", "v shows all", "asked since", "y once", "a always, in this project: " + rule, "n no, because…", "e edit"} {
+			if !strings.Contains(words, want) {
+				t.Errorf("in a window of %d lines there is no %q:\n%s", height, want, view)
+			}
+		}
+	}
+}
+
+// TestAPickerShowsDetailsInANarrowWindow holds that of a long title so much is left
+// out that what tells it from others is seen.
+func TestAPickerShowsDetailsInANarrowWindow(t *testing.T) {
+	p := newPicker("go on with:", []Choice{
+		{Value: "1", Label: strings.Repeat("look at the deployment ", 4), Detail: "2 hours ago, 3 prompts, acme box-1"},
+		{Value: "2", Label: "短い題名", Detail: "3 hours ago, 1 prompt, acme box-2"},
+		{Value: "3", Label: strings.Repeat("落ちたテストを見る", 6), Detail: "4 hours ago, 12 prompts, acme box-3"},
+	}, nil)
+	view := p.view(newStyles(ThemeNone), 60, 20)
+	for _, want := range []string{"… 2 hours ago, 3 prompts", "短い題名 3 hours ago, 1 prompt, acme box-2", "… 4 hours ago, 12 prom"} {
+		if !strings.Contains(strings.Join(strings.Fields(view), " "), want) {
+			t.Errorf("no %q in\n%s", want, view)
+		}
+	}
+	for l := range strings.SplitSeq(view, "\n") {
+		if ansi.StringWidth(l) > 60 {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+}
+
+// TestACallThatDidNotBegin has no place.
+func TestACallThatDidNotBegin(t *testing.T) {
+	b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "edit_file", Code: sandbox.CodeInvalidArgument}})
+	b.until("it is told", func() bool { return strings.Contains(b.all(), "✗ edit_file invalid argument") })
 }

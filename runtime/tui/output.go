@@ -97,7 +97,8 @@ func (v *view) output(args string) tea.Cmd {
 	if args == "" {
 		var b strings.Builder
 		for i, o := range v.outputs {
-			fmt.Fprintf(&b, "%3d  %s\n", v.forgotten+i+1, v.fit(oneLine(o.Title), o.size()))
+			number := fmt.Sprintf("%3d  ", v.forgotten+i+1)
+			b.WriteString(v.fit(number+oneLine(o.Title), "· "+o.size()) + "\n")
 		}
 		b.WriteString("/output NUMBER shows all of one; Ctrl+O all of the last.")
 		return v.print(v.styles.plain, b.String())

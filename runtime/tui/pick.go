@@ -104,17 +104,15 @@ func (p *picker) view(s styles, width, height int) string {
 	from := max(min(p.at-lines/2, len(p.hits)-lines), 0)
 	for i := from; i < min(from+lines, len(p.hits)); i++ {
 		item := p.items[p.hits[i]]
-		text := oneLine(item.label())
-		if item.Detail != "" {
-			text += "  " + s.dim.Render(oneLine(item.Detail))
+		text, detail, mark := oneLine(item.label()), oneLine(item.Detail), "  "
+		if detail != "" { // in a narrow window each has its part
+			text = ansi.Truncate(text, max(width-4-ansi.StringWidth(detail), width/2), "…")
+			detail = "  " + detail
 		}
-		mark := "  "
 		if i == p.at {
-			mark = "> "
-			text = s.picked.Render(oneLine(item.label()))
-			if item.Detail != "" {
-				text += "  " + oneLine(item.Detail)
-			}
+			text, mark = s.picked.Render(text)+detail, "> "
+		} else {
+			text += s.dim.Render(detail)
 		}
 		fmt.Fprintln(&b, ansi.Truncate(mark+text, width, "…"))
 	}

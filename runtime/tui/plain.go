@@ -377,7 +377,7 @@ func (p *plain) question() {
 		words = append(words, "s for this session")
 	}
 	if slices.Contains(q.Offers, approval.Always) {
-		words = append(words, "a always: "+q.Rule)
+		words = append(words, "a always, in this project: "+q.Rule)
 	}
 	words = append(words, "n no")
 	if q.Plan.Effect == tool.Runs {

@@ -312,7 +312,7 @@ func TestAnswers(t *testing.T) {
 			reply := make(chan approval.Answer, 1)
 			b.update(askMsg{q, reply})
 			view := b.view()
-			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2", "y once", "a always: make all", "e edit"} {
+			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2", "y once", "a always, in this project: make all", "e edit"} {
 				if !strings.Contains(view, want) {
 					t.Errorf("the card lacks %q:\n%s", want, view)
 				}
@@ -465,7 +465,7 @@ func TestOutputIsExpanded(t *testing.T) {
 	b.typed("/output")
 	b.press("enter")
 	b.until("they are listed", func() bool {
-		return regexp.MustCompile(`(?m)^  1  setup.sh 1 line$\n^  2  list 30 lines$`).MatchString(b.all())
+		return regexp.MustCompile(`(?m)^  1  setup.sh · 1 line$\n^  2  list · 30 lines$`).MatchString(b.all())
 	})
 	b.typed("/output 9")
 	b.press("enter")

@@ -252,12 +252,14 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 
 // call words a tool call and where it runs.
 func (v *view) call(c *card) string {
-	at := c.Provider
-	style := v.styles.box
-	if at == "local" || at == "" {
-		at, style = "this computer", v.styles.host
+	text, style, at := v.styles.strong.Render(c.Tool), v.styles.box, c.Provider
+	if at == "local" {
+		style, at = v.styles.host, "this computer"
 	}
-	return fmt.Sprintf("%s %s %s", v.styles.strong.Render(c.Tool), style.Render("["+at+"]"), oneLine(cmp.Or(c.Command, c.Path, c.URL, c.Query)))
+	if at != "" { // it was begun
+		text += " " + style.Render("["+at+"]")
+	}
+	return strings.TrimSpace(text + " " + oneLine(cmp.Or(c.Command, c.Path, c.URL, c.Query)))
 }
 
 // columns is a line that was printed as it stands below a call, with its columns.

@@ -353,7 +353,13 @@ func (v *view) content() (text string, above int) {
 		case v.kept != "":
 			v.input.Placeholder = "answer by a key above; what you typed is kept"
 		}
-		b.WriteString("\n" + v.question())
+		// Below it stand the line, the input, the status and what is typed ahead.
+		room := v.height - strings.Count(b.String(), "\n") - 2 - v.input.Height() - min(len(v.queue), queueLines+1)
+		if room > 12 {
+			b.WriteString("\n")
+			room--
+		}
+		b.WriteString(v.question(room))
 	}
 	if n := len(v.queue) - queueLines; n > 0 {
 		b.WriteString(v.styles.dim.Render(fmt.Sprintf("queued: %d before these", n)) + "\n")
@@ -429,7 +435,7 @@ func (v *view) status() string {
 	if ansi.StringWidth(v.joined(parts)) > v.width && s.CostUSD > 0 {
 		parts[4] = money(s.CostUSD)
 		if s.MachineUSD > 0 {
-			parts[4] = "~" + parts[4]
+			parts[4] = about(s.CostUSD)
 		}
 	}
 	for _, drop := range []int{2, 3, 4} {
@@ -471,9 +477,9 @@ func (s Status) spent() string {
 	case s.MachineUSD <= 0:
 		return money(models)
 	case models <= 0:
-		return "machine ~" + money(s.MachineUSD)
+		return "machine " + about(s.MachineUSD)
 	}
-	return money(models) + " + machine ~" + money(s.MachineUSD)
+	return money(models) + " + machine " + about(s.MachineUSD)
 }
 
 // costs answers the command of that name.
@@ -498,6 +504,14 @@ func money(usd float64) string {
 		return "<$0.01"
 	}
 	return fmt.Sprintf("$%.2f", usd)
+}
+
+// about is a sum that was estimated.
+func about(usd float64) string {
+	if usd < 0.01 {
+		return money(usd)
+	}
+	return "~" + money(usd)
 }
 
 // lasting is how long a machine has, to the minute.
