@@ -3,6 +3,8 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/talkops-ai/talkops/runtime/agent"
@@ -96,6 +98,9 @@ func explain(err error) (int, []string) {
 		return e.status, nil
 	}
 	status, _ := classify(err)
+	if f, ok := errors.AsType[*fs.PathError](err); ok && status == exitError && f.Path == os.Stdout.Name() && errors.Is(f, syscall.EPIPE) {
+		return 128 + int(syscall.SIGPIPE), nil // who reads has seen enough, as with any program
+	}
 	return status, tell(err, status)
 }
 
