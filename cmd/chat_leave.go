@@ -98,6 +98,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 				return wish{what: "patch"}
 			}
 		}
+		a.warnf("%s is none of these.", quoted(answer))
 	}
 	return otherwise
 }

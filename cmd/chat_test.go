@@ -232,6 +232,8 @@ func TestChatInASandbox(t *testing.T) {
 	if len(cloud.Boxes()) != 1 {
 		t.Error("the machine is gone before it is said what becomes of the work")
 	}
+	p.say("maybe")
+	p.await(`maybe is none of these\.`)
 	p.say("apply")
 	p.await(`applied to the project: 4 changes`)
 	p.await(`box-\d+ is ended`)
