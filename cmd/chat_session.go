@@ -150,9 +150,9 @@ func (c *conversation) Shell(ctx context.Context, command string, emit func(agen
 	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{ID: id, Args: []string{"/bin/sh", "-c", command}, Dir: c.box.Dir, Stdout: both, Stderr: both})
 	show.Close()
 	emit(agent.CallDone{ID: id, Tool: "execute", Exit: exit, Code: sandbox.CodeOf(err), Took: time.Since(began)})
-	text := fmt.Sprintf("I ran this command myself, where your tools work: %s\nIt ended with %d. Its output:\n%s", command, exit, bytes.ToValidUTF8(seen.Bytes(), []byte("\ufffd")))
+	text := fmt.Sprintf(ranMyself+"%s\n"+itEnded+"%d. Its output:\n%s", command, exit, bytes.ToValidUTF8(seen.Bytes(), []byte("\ufffd")))
 	c.agent.Say(model.Message{Role: model.RoleUser, Text: text})
-	c.agent.Say(model.Message{Role: model.RoleAssistant, Text: "I have seen it."})
+	c.agent.Say(model.Message{Role: model.RoleAssistant, Text: sawIt})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -201,4 +201,21 @@ func (c *conversation) remember(rule string) error {
 	}
 	c.window.Note(fmt.Sprintf("%q is allowed from now on, by your %s", rule, c.app.userFile()))
 	return nil
+}
+
+// What the model is told of a command of the user's.
+const (
+	ranMyself = "I ran this command myself, where your tools work: "
+	itEnded   = "It ended with "
+	sawIt     = "I have seen it."
+)
+
+// asTyped is what the user said, as it was typed.
+func asTyped(text string) string {
+	rest, own := strings.CutPrefix(text, ranMyself)
+	if !own {
+		return text
+	}
+	command, _, _ := strings.Cut(rest, itEnded)
+	return "! " + strings.TrimSpace(command)
 }

@@ -355,3 +355,27 @@ func TestOldConversationsGo(t *testing.T) {
 		t.Error("the conversation that goes on is removed")
 	}
 }
+
+// TestOnesOwnCommandIsShownAsItWasTyped looks at a conversation that began with one.
+func TestOnesOwnCommandIsShownAsItWasTyped(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(modeltest.Step{Text: "Seen."}, modeltest.Step{Text: "Hello."})
+	p := inTerminal(t, 100, 30, srv, nil)
+	p.await(`mode manual`)
+	p.say("!echo by me")
+	p.await(`(?m)^  by me`)
+	p.say("What was it?")
+	p.await(`Seen\.`)
+	p.say("/clear")
+	p.await(`A new conversation`)
+	p.say("Say hello")
+	p.await(`Hello\.`)
+	p.say("/resume")
+	p.await(`(?s)go on with:.*> ! echo by me  `)
+	p.keys("Enter")
+	p.await(`(?s)Going on with.*› ! echo by me\s+› What was it\?\s+Seen\.\s+This conversation goes on`)
+	if strings.Contains(p.screen(), "I ran this command myself") {
+		t.Errorf("what the model is told is shown as typed:\n%s", p.screen())
+	}
+}

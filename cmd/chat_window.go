@@ -60,8 +60,15 @@ func saidIn(messages []model.Message) []tui.Said {
 		if m.Role == model.RoleUser && strings.HasPrefix(m.Text, reminding) || i > 0 && m.Text == reminded && strings.HasPrefix(messages[i-1].Text, reminding) {
 			continue // talkops told the model
 		}
+		if i > 0 && m.Text == sawIt && strings.HasPrefix(messages[i-1].Text, ranMyself) {
+			continue // the model did not say it
+		}
 		if m.Text != "" && m.Role != model.RoleTool {
-			said = append(said, tui.Said{User: m.Role == model.RoleUser, Text: m.Text})
+			text, user := m.Text, m.Role == model.RoleUser
+			if user {
+				text = asTyped(text)
+			}
+			said = append(said, tui.Said{User: user, Text: text})
 		}
 	}
 	return said
@@ -185,7 +192,7 @@ func choices(list []*thread.Thread, but string) []tui.Choice {
 		if t.ID == but {
 			continue
 		}
-		out = append(out, tui.Choice{Value: t.ID, Label: term.Clean(t.Title), Detail: fmt.Sprintf("%s, %s, %s", age(t.Last), workspace.Count(t.Turns, "prompt"), placeName(t.Machine))})
+		out = append(out, tui.Choice{Value: t.ID, Label: term.Clean(asTyped(t.Title)), Detail: fmt.Sprintf("%s, %s, %s", age(t.Last), workspace.Count(t.Turns, "prompt"), placeName(t.Machine))})
 	}
 	return out
 }

@@ -50,7 +50,7 @@ type threadRow struct {
 func row(t *thread.Thread) threadRow {
 	return threadRow{
 		ID: t.ID, Project: t.Project, Started: t.Started, Last: t.Last, Messages: len(t.Messages), Prompts: t.Turns, Provider: t.Machine.Provider, Sandbox: t.Machine.ID,
-		Model: t.Model, CostUSD: t.CostUSD, Title: term.Clean(t.Title), Lost: t.Lost,
+		Model: t.Model, CostUSD: t.CostUSD, Title: term.Clean(asTyped(t.Title)), Lost: t.Lost,
 	}
 }
 
@@ -84,7 +84,7 @@ func (a *app) threadsListCommand(flags *given) *cobra.Command {
 			w := tabwriter.NewWriter(a.streams.Out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tAGE\tPROMPTS\tPLACE\tBEGINS WITH")
 			for _, t := range list {
-				title := term.Clean(t.Title)
+				title := term.Clean(asTyped(t.Title))
 				if r := []rune(title); len(r) > 60 {
 					title = string(r[:59]) + "…"
 				}
