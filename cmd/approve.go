@@ -157,6 +157,13 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 		cache = filepath.Join(at, "pkg", "mod")
 	}
 	p.Context.GoReaches = func(dir string) bool { return goReaches(dir, cache) }
+	p.Context.GoNewer = func(dir string) bool { return goNewer(dir, cache) }
+	p.Context.LinksBelow = func(dir string) bool { return linksBelow(root, dir) }
+	home := p.Context.Home
+	p.Context.Tracked = func(dir string, words []string, differ bool) ([]string, bool) {
+		return trackedSecrets(home, dir, words, differ)
+	}
+	p.Context.Remotes = remotes
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -205,6 +212,27 @@ func linksOut(root string) bool {
 			}
 		}
 		if to != root && !strings.HasPrefix(to, root+string(filepath.Separator)) {
+			out = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return out || err != nil || seen > most
+}
+
+// linksBelow reports whether a link at or below dir leads out of root. A tree that is
+// too large to look through counts as one that has such a link.
+func linksBelow(root, dir string) bool {
+	const most = 200_000
+	seen, out := 0, false
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return nil
+		}
+		if to := real(name); to != root && !strings.HasPrefix(to, root+string(filepath.Separator)) {
 			out = true
 			return fs.SkipAll
 		}

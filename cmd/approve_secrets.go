@@ -26,6 +26,9 @@ func secretsBelow(home, root string) []string {
 		switch slashed := filepath.ToSlash(name); {
 		case err != nil:
 		case d.IsDir() && d.Name() == ".git":
+			if text, err := os.ReadFile(filepath.Join(name, "config")); err == nil && (approval.LoginIn(string(text)) || bytes.Contains(bytes.ToLower(text), []byte("extraheader"))) {
+				all = append(all, slashed+"/config")
+			}
 			return fs.SkipDir
 		case !d.IsDir() && approval.Secret(home, slashed) && !(strings.EqualFold(filepath.Ext(name), ".pem") && certificate(d, name)):
 			all = append(all, slashed)
@@ -37,9 +40,11 @@ func secretsBelow(home, root string) []string {
 
 // certificate reports whether a file in the format of certificates holds no private key.
 func certificate(d fs.DirEntry, name string) bool {
-	if !d.Type().IsRegular() {
-		return false
-	}
+	return d.Type().IsRegular() && bare(name)
+}
+
+// bare reports whether a file holds no private key.
+func bare(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
 		return false

@@ -166,12 +166,12 @@ func namesProgram(name string) bool {
 		}
 	case "gc", "pack", "submodule", "extensions", "imap", "log":
 		switch last {
-		case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "tunnel", "showsignature":
+		case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "partialclone", "tunnel", "showsignature":
 			return true
 		}
 	case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
 		switch last {
-		case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "insteadof", "pushinsteadof", "allow", "browser":
+		case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "promisor", "partialclonefilter", "insteadof", "pushinsteadof", "allow", "browser":
 			return true
 		}
 	}

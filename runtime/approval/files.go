@@ -97,7 +97,7 @@ func (c *command) copy(name string, args []word) {
 		from[0].text += "/." // what is in it
 	}
 	for _, w := range from {
-		c.placed(w, to, tree)
+		c.placed(w, to, tree, name != "mv")
 		switch name {
 		case "mv":
 			at, known := c.places(w)
@@ -146,7 +146,8 @@ func (c *command) copy(name string, args []word) {
 
 // placed judges what a file becomes that is copied or moved to a directory, where it
 // keeps its name; of a directory that is copied whole the names in it are not known.
-func (c *command) placed(from word, to []word, tree bool) {
+// Through is whether a link that has the name is written through.
+func (c *command) placed(from word, to []word, tree, through bool) {
 	for _, dir := range to {
 		at, known := c.places(dir)
 		if !known {
@@ -154,6 +155,9 @@ func (c *command) placed(from word, to []word, tree bool) {
 		}
 		if tree {
 			c.fill(at)
+		}
+		if through {
+			c.through(dir)
 		}
 		base := from.text[strings.LastIndexByte(strings.TrimRight(from.text, "/"), '/')+1:]
 		base = strings.TrimRight(base, "/")
@@ -281,6 +285,14 @@ func (c *command) archive(name string, args []word) {
 		return
 	case "split", "csplit", "dos2unix", "unix2dos":
 		o := split(args, "-l", "-b", "-n", "-a", "-C", "-t")
+		if name == "split" {
+			prefix := literal("x")
+			if len(o.operands) > 1 {
+				prefix = o.operands[1]
+			}
+			prefix.text = path.Dir(prefix.text + "x")
+			c.through(prefix)
+		}
 		for i, w := range o.operands {
 			if i == 0 {
 				c.read(w) // what it holds gets other names
@@ -366,6 +378,9 @@ func (c *command) tar(args []word) {
 			}
 		}
 	}
+	if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "@") || w.head != "" && w.head[0] == '@' }) {
+		c.find(T1s, "packs the files that another one names")
+	}
 	if len(archives) > 1 {
 		c.find(T3, "names several archives", machine)
 	}
@@ -423,7 +438,7 @@ func (c *command) rsync(args []word) {
 			if strings.HasSuffix(w.text, "/") {
 				w.text += "." // what is in it
 			}
-			c.placed(w, []word{to}, true)
+			c.placed(w, []word{to}, true, false)
 		}
 		if o.has("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--remove-source-files") {
 			c.destroyed(to, true)

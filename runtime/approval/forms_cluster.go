@@ -42,7 +42,7 @@ terraform,tofu fmt: +words -check -diff -recursive -no-color -list=text -write=t
 terraform,tofu output: +words -no-color -state=file
 terraform,tofu state list: +words -state=file -id=text name*
 terraform,tofu workspace list,show: +words -no-color
-packer pulumi cdk vault consul nomad flux argocd istioctl eksctl ko = version
+pulumi vault consul nomad flux argocd istioctl eksctl ko = version
 
 @box: -f=text --filter=text --format=text --no-trunc
 docker,podman,nerdctl ps: @box -aqnls --all --quiet --size --latest --last=num
@@ -72,6 +72,7 @@ docker-compose logs: -ft -n=num --follow --tail=num --since=text --until=text --
 argocd app,cluster,repo,proj list,get: -o={json,yaml,wide,name} --output={json,yaml,wide,name} --show-params --refresh name*
 flux get: -A -n=name --all-namespaces --namespace=name name*
 stern: -A -n=name -lc=text --all-namespaces --namespace=name --selector=text --container=text --tail=num --since=num --template=text --output={default,raw,json} --no-follow --timestamps name
+cdk = --version
 consul members,services:
 nomad job,node,alloc,deployment status: --short --verbose name
 `

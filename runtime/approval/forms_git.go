@@ -30,7 +30,7 @@ git grep: -#niwvlLcohHEGFPpWIazqr -e=text -f=file -ABCm=num --cached --untracked
 git count-objects: -vH --verbose --human-readable
 git check-ignore: -vnqz --verbose --non-matching --no-index text*
 git check-attr: -az --all --cached text*
-git var: -l name
+git var: name
 git version: --build-options
 git cherry: -v text*
 git branch: -arvl --all --remotes --verbose --list --show-current --contains=text --no-contains=text --merged?text --no-merged?text --sort=text --format=fmt --points-at=text --color?text --no-color --column?text --no-column text*

@@ -91,6 +91,7 @@ func (c *command) git(args []word) {
 				}
 			}
 		}
+		c.tracked(verb, rest)
 		switch {
 		case c.gitRuns():
 			c.find(T3, "the repository's configuration may run programs")
@@ -110,10 +111,13 @@ func (c *command) git(args []word) {
 		}
 		c.find(T3, "changes the repository")
 	case "remote":
-		if all != nil && (len(o.operands) == 0 || first == "show" && !has("-n") || first == "get-url") {
+		if (all != nil || len(rest) == 0) && (len(o.operands) == 0 || first == "show" && !has("-n") || first == "get-url") {
 			if first == "show" {
 				c.find(T3n, "reads the network")
 				return
+			}
+			if len(rest) > 0 {
+				c.remotes()
 			}
 			looks()
 			return
@@ -145,6 +149,8 @@ func (c *command) git(args []word) {
 			if text := strings.ToLower(joined(rest)); strings.Contains(text, "header") || strings.Contains(text, "password") || strings.Contains(text, "token") {
 				c.secrets = true
 				c.find(T1s, "shows a login")
+			} else if strings.Contains(text, "url") {
+				c.remotes()
 			}
 			looks()
 			return
@@ -200,6 +206,7 @@ func (c *command) git(args []word) {
 				c.secrets = true
 				c.find(T1s, "reads credentials")
 			}
+			c.tracked(verb, rest)
 			c.find(T2, "packs the repository")
 			return
 		}

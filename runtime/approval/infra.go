@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"os"
 	"slices"
 	"strings"
 )
@@ -528,6 +529,9 @@ func (c *command) helm(args []word) {
 			}
 		}
 	}
+	if chart := charted(verb, words); chart != "" && c.Real != nil && !c.present(chart) {
+		c.find(T3n, "may fetch the chart")
+	}
 	switch verb {
 	case "", "version", "env", "lint", "completion":
 		if verb == "env" {
@@ -573,4 +577,22 @@ func (c *command) helm(args []word) {
 		}
 		c.find(T3, "runs a plug-in")
 	}
+}
+
+// charted is the chart that a verb of helm reads, if it need not be a directory.
+func charted(verb string, words []string) string {
+	switch {
+	case verb == "template" && len(words) > 1, (verb == "show" || verb == "inspect") && len(words) > 2:
+		return words[len(words)-1]
+	}
+	return ""
+}
+
+// present reports whether a file is there, wherever the shell may be.
+func (c *command) present(name string) bool {
+	at, known := c.places(literal(name))
+	return known && !slices.ContainsFunc(at, func(p string) bool {
+		_, err := os.Lstat(p)
+		return err != nil
+	})
 }

@@ -57,6 +57,9 @@ func (c *command) look(name string, args []word) {
 		}
 	case "yamllint":
 		for _, w := range o.values("-d") {
+			if strings.Contains(w.text, "from-file") {
+				c.find(T1s, "reads a file whose name is not known")
+			}
 			if _, file, is := strings.Cut(w.text, "extends"); is {
 				w.text = strings.Trim(strings.SplitN(file, ",", 2)[0], ` :{}'"`)
 			} else if strings.ContainsAny(w.text, ":{") {
@@ -75,8 +78,8 @@ func (c *command) look(name string, args []word) {
 		c.find(T3n, "may fetch what the file names")
 	case "strings":
 		for _, w := range args { // also where the value of an option stands
-			if file, is := strings.CutPrefix(w.text, "@"); is {
-				c.read(literal(file))
+			if strings.HasPrefix(w.text, "@") {
+				c.find(T1s, "reads the files that another one names")
 			}
 		}
 	case "diff", "colordiff":

@@ -197,6 +197,14 @@ func (c *command) throughLink(name string) bool {
 	return false
 }
 
+// through judges writing of files below a directory, whose names are not known.
+func (c *command) through(dir word) {
+	at, known := c.places(dir)
+	if c.LinksBelow != nil && known && slices.ContainsFunc(at, c.LinksBelow) {
+		c.find(T3, "may write through a link that leads out of the workspace", machine)
+	}
+}
+
 // fill notes that directories were filled with what is not known by name.
 func (c *command) fill(dirs []string) {
 	for _, d := range dirs {
@@ -255,6 +263,10 @@ func (c *command) read(w word) {
 	}
 	c.held(w, false)
 	for _, name := range at {
+		if strings.HasSuffix(name, "/.git/config") && c.Secrets != nil && slices.Contains(c.Secrets(), name) {
+			c.secrets = true
+			c.find(T1s, "shows a login")
+		}
 		if c.throughLink(name) {
 			c.find(T1s, "may read through a link that leads out of the workspace")
 		}

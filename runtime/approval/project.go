@@ -13,6 +13,7 @@ func (c *command) format(name string, args []word) {
 			wrote := c.wrote != nil && *c.wrote
 			for _, w := range o.operands {
 				c.written(w)
+				c.through(w)
 			}
 			if c.wrote != nil {
 				*c.wrote = wrote // what was there, in another form
@@ -34,6 +35,9 @@ func (c *command) golang(args []word) {
 	if len(args) > 0 && args[0].static {
 		verb = args[0].text
 	}
+	if verb != "help" && c.goNewer() {
+		c.find(T3, "may fetch another go, and run it")
+	}
 	switch verb {
 	case "version", "help", "doc":
 		if verb == "doc" && c.goReaches() {
@@ -43,9 +47,13 @@ func (c *command) golang(args []word) {
 	case "env":
 		c.find(T0, "looks")
 	case "fmt":
+		if len(args) == 1 {
+			c.through(literal("."))
+		}
 		for _, w := range args[1:] {
 			if w.text = strings.TrimSuffix(w.text, "..."); w.text != "" || !w.static {
 				c.written(w)
+				c.through(w)
 			}
 		}
 		c.find(T2, "formats files")
@@ -65,6 +73,14 @@ func (c *command) goReaches() bool {
 		return false
 	}
 	return c.dirs == nil || c.wrote != nil && *c.wrote || len(c.filled) > 0 || slices.ContainsFunc(c.dirs, c.GoReaches)
+}
+
+// goNewer reports whether go may fetch another release of itself.
+func (c *command) goNewer() bool {
+	if c.GoNewer == nil || c.Place.Disposable {
+		return false
+	}
+	return c.dirs == nil || c.wrote != nil && *c.wrote || len(c.filled) > 0 || slices.ContainsFunc(c.dirs, c.GoNewer)
 }
 
 // code judges programs that run what they are given.

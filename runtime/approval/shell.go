@@ -52,6 +52,23 @@ type Context struct {
 	// names, or start a compiler; nil is never.
 	GoReaches func(dir string) bool
 
+	// GoNewer reports whether go, in a directory, may fetch another release of itself
+	// and run that; nil is never.
+	GoNewer func(dir string) bool
+
+	// LinksBelow reports whether a link in a directory, or below it, leads out of the
+	// workspace, where the machine is this computer; nil is never.
+	LinksBelow func(dir string) bool
+
+	// Tracked lists the files of credentials, absolute, in the index of the repository
+	// around a directory and in the revisions among words, or only those that differ;
+	// false if a word is something else of it, or that cannot be told. Nil is none.
+	Tracked func(dir string, words []string, differ bool) ([]string, bool)
+
+	// Remotes lists what git's settings for a directory say of the addresses of other
+	// repositories; false if that cannot be told. Nil is none.
+	Remotes func(dir string) ([]string, bool)
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string
@@ -590,6 +607,9 @@ func (c *command) nested(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch x := n.(type) {
 		case *syntax.CmdSubst:
+			if x.Backquotes && entangled(x) {
+				c.find(TX, "is quoted in a way that shells read differently")
+			}
 			s := c.child()
 			s.effects = c.effects
 			s.list(x.Stmts)

@@ -333,3 +333,21 @@ func (c *command) value(x *syntax.ParamExp) (string, bool) {
 		return value, known
 	}
 }
+
+// entangled reports whether a command between backquotes holds others, or a
+// here-document: a backslash in them may count once, twice, or not at all.
+func entangled(x *syntax.CmdSubst) bool {
+	found := false
+	for _, s := range x.Stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch y := n.(type) {
+			case *syntax.CmdSubst:
+				found = found || y.Backquotes
+			case *syntax.Redirect:
+				found = found || y.Op == syntax.Hdoc || y.Op == syntax.DashHdoc
+			}
+			return !found
+		})
+	}
+	return found
+}

@@ -1,0 +1,158 @@
+package approval
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// patches are the options of git with which it shows what is in files where it would
+// not without them.
+var patches = []string{"-p", "-u", "-U", "-c", "-L", "--patch", "--unified", "--cc", "--binary", "--patch-with-stat"}
+
+// summaries are those with which it does not where it would.
+var summaries = []string{"-s", "--no-patch", "--stat", "--numstat", "--shortstat", "--summary", "--name-only", "--name-status", "--raw", "--quiet", "--check", "--dirstat", "--compact-summary"}
+
+// gitSplit reads the arguments of a verb of git by its form.
+func gitSplit(verb string, rest []word) options {
+	f := forms()["git"].verb(verb)
+	if f != nil && len(rest) > 0 && f.verbs[rest[0].text] != nil {
+		f, rest = f.verbs[rest[0].text], rest[1:]
+	}
+	return f.split(rest)
+}
+
+// unpacks reports whether a verb of git shows what is in files of the repository.
+func unpacks(verb string, rest []word) bool {
+	o := gitSplit(verb, rest)
+	switch verb {
+	case "grep":
+		return !o.has("-l", "-L", "-c", "-q", "--files-with-matches", "--count", "--name-only", "--quiet")
+	case "diff", "show", "range-diff":
+		return o.has(patches...) || !o.has(summaries...)
+	case "log", "whatchanged", "stash", "reflog", "diff-tree", "diff-index", "diff-files":
+		return o.has(patches...)
+	case "status":
+		return len(o.values("-v", "--verbose")) > 0
+	case "cat-file":
+		return o.has("-p", "--batch", "--textconv", "--filters") || len(o.operands) > 0 && o.operands[0].text == "blob"
+	}
+	return verb == "archive"
+}
+
+// tracked finds the files of credentials that git shows without that a word names them.
+func (c *command) tracked(verb string, rest []word) {
+	if c.Tracked == nil || c.Place.Disposable || !unpacks(verb, rest) || c.gitRuns() {
+		return
+	}
+	if verb == "cat-file" && slices.ContainsFunc(rest, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "--batch") }) {
+		c.find(T1s, "may show credentials of a revision")
+		return
+	}
+	var words []string
+	var paths, spared []word
+	ended := false
+	o := gitSplit(verb, rest)
+	if verb == "grep" && !o.has("-e", "-f") && len(o.operands) > 0 {
+		o.operands = o.operands[1:]
+	}
+	for _, w := range o.operands {
+		switch {
+		case !w.static:
+			c.find(T1s, "may show credentials of a revision")
+		case !strings.HasPrefix(w.text, ":") && c.present(w.text):
+			paths = append(paths, w) // git refuses what may be a revision, too
+		case !strings.HasPrefix(w.text, ":"):
+			words = append(words, w.text)
+		}
+	}
+	for _, w := range rest {
+		switch not, is := strings.CutPrefix(strings.Replace(w.text, ":(exclude)", ":!", 1), ":!"); {
+		case is:
+			spared = append(spared, literal(not))
+		case w.text == "--":
+			ended = true
+		case ended:
+			paths = append(paths, w)
+		}
+	}
+	for _, dir := range c.dirs {
+		all, known := c.Tracked(dir, words, verb == "diff" || verb == "status")
+		all = slices.DeleteFunc(all, func(name string) bool {
+			rel := strings.TrimPrefix(name, c.Workspace+"/")
+			return slices.ContainsFunc(spared, func(w word) bool { return named(w.text, rel) }) ||
+				len(paths) > 0 && !slices.ContainsFunc(paths, func(w word) bool { return c.asked(w, name) })
+		})
+		switch {
+		case !known:
+			c.find(T1s, "may show credentials of a revision")
+		case len(all) > 0:
+			c.find(T1s, "shows files of credentials, too: "+strings.TrimPrefix(all[0], c.Workspace+"/"))
+		}
+	}
+}
+
+// asked reports whether a path that git is given may be for a file.
+func (c *command) asked(w word, name string) bool {
+	at, known := c.places(w)
+	if !known || strings.HasPrefix(w.text, ":") {
+		return true
+	}
+	return slices.ContainsFunc(at, func(p string) bool {
+		if strings.ContainsAny(w.text, "*?[") {
+			return may(p, name)
+		}
+		return below(p, name)
+	})
+}
+
+// login finds what stands for a user in an address, save the one of ssh.
+var login = regexp.MustCompile(`://[^/@\s]+@`)
+
+// LoginIn reports whether a text holds an address with a login in it.
+func LoginIn(text string) bool {
+	for _, found := range login.FindAllString(text, -1) {
+		if found != "://git@" {
+			return true
+		}
+	}
+	return false
+}
+
+// remotes finds a login in the addresses that git shows.
+func (c *command) remotes() {
+	if c.Remotes == nil || c.Place.Disposable {
+		return
+	}
+	for _, dir := range c.dirs {
+		if all, known := c.Remotes(dir); !known || slices.ContainsFunc(all, LoginIn) {
+			c.secrets = true
+			c.find(T1s, "shows a login")
+		}
+	}
+}
+
+// hosted reports whether all other repositories that git knows of are of one host.
+func (c *command) hosted(host string) bool {
+	if c.Remotes == nil || c.Place.Disposable {
+		return true
+	}
+	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(dir string) bool {
+		all, known := c.Remotes(dir)
+		return !known || slices.ContainsFunc(all, func(s string) bool {
+			name, address, _ := strings.Cut(s, " ")
+			if strings.HasPrefix(name, "url.") {
+				return false
+			}
+			if _, rest, is := strings.Cut(address, "://"); is {
+				address = rest
+			}
+			address, _, _ = strings.Cut(address, "/")
+			if _, rest, is := strings.Cut(address, "@"); is {
+				address = rest
+			}
+			address, _, _ = strings.Cut(address, ":")
+			return address != host && address != ""
+		})
+	})
+}
