@@ -54,3 +54,18 @@ func bare(name string) bool {
 	text, err := io.ReadAll(io.LimitReader(f, most))
 	return err == nil && len(text) < most && !bytes.Contains(text, []byte("PRIVATE KEY"))
 }
+
+// leftOut says which files a search leaves out that was not asked for them by name:
+// those of credentials, save in a machine of the session's own.
+func (a *app) leftOut(place approval.Place) func(name string) bool {
+	if place.Disposable {
+		return nil
+	}
+	home := ""
+	if place.Host {
+		home, _ = a.env("HOME")
+	}
+	return func(name string) bool {
+		return approval.Secret(home, filepath.ToSlash(name)) && !(place.Host && certified(name))
+	}
+}

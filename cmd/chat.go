@@ -205,7 +205,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 		Model: m, Place: c.place,
 		Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
 			Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
-			Mask: a.redact.Writer,
+			Mask: a.redact.Writer, Secret: a.leftOut(c.place),
 		}), lookups, aside.tools), c.place)),
 		Approver:  aside.hooks.Approver(&approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember}),
 		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: moment(c.current)},

@@ -94,7 +94,7 @@ func certified(name string) bool {
 func remotes(dir string) ([]string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	out, err := lookGit(ctx, dir, "config", "--includes", "--get-regexp", `^(remote\..*\.(url|pushurl)|url\..*)$`)
+	out, err := lookGit(ctx, dir, "config", "--includes", "--get-regexp", `^(remote\..*\.(url|pushurl)|url\..*|branch\..*\.(remote|pushremote))$`)
 	if e, is := errors.AsType[*exec.ExitError](err); err != nil && (!is || e.ExitCode() != 1 || ctx.Err() != nil) {
 		return nil, false
 	}

@@ -244,7 +244,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 			Model: m, Place: place, Emit: watching(s, printer.Event),
 			Tools: a.redact.Tools(aside.hooks.Tools(slices.Concat(tool.All(s.Sandbox, tool.Options{
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
-				Mask: a.redact.Writer,
+				Mask: a.redact.Writer, Secret: a.leftOut(place),
 			}), lookups, aside.tools), place)),
 			Approver: aside.hooks.Approver(policy), Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: policy},
 			System: agent.System(agent.Facts{

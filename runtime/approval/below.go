@@ -173,6 +173,14 @@ func (c *command) held(w word, tree bool) {
 			names = append(names, rel)
 		}
 	}
+	for dir := range c.filled {
+		// What was moved, copied or linked there is not there to be looked at.
+		if len(names) == 0 && len(c.Secrets()) > 0 && slices.ContainsFunc(at, func(p string) bool {
+			return below(dir, p) || below(p, dir) && tree || w.glob && within(p, dir, true, true)
+		}) {
+			c.find(T1s, "may read files of credentials that were put there")
+		}
+	}
 	if len(names) > 0 {
 		more := ""
 		if len(names) > 3 {

@@ -112,17 +112,30 @@ func TestRulesStayInTheProject(t *testing.T) {
 	}
 }
 
-// The tool that searches reads what is below its directory.
+// The tool that searches leaves files of credentials out, but not in git's own directory.
 func TestSearchOfATreeWithCredentials(t *testing.T) {
 	t.Parallel()
-	p := Policy{Mode: Manual, Context: Context{Workspace: "/w", Home: "/home/me", Secrets: func() []string { return []string{"/w/.env", "/w/tls/server.pem"} }}}
+	p := Policy{Mode: Manual, Context: Context{Workspace: "/w", Home: "/home/me", Secrets: func() []string { return []string{"/w/.env", "/w/tls/server.pem", "/w/.git/config"} }}}
 	for _, x := range []struct {
 		name, path string
 		want       bool
-	}{{"grep", "/w", false}, {"grep", "/w/tls", false}, {"grep", "/w/src", true}, {"grep", "/w/main.tf", true}, {"glob", "/w", true}, {"ls", "/w", true}, {"read_file", "/w/main.tf", true}, {"read_file", "/w/.env", false}} {
+	}{{"grep", "/w", true}, {"grep", "/w/.env", false}, {"grep", "/w/.git", false}, {"grep", "/w/src", true}, {"grep", "/w/main.tf", true}, {"glob", "/w", true}, {"ls", "/w", true}, {"read_file", "/w/main.tf", true}, {"read_file", "/w/.env", false}} {
 		d, err := p.Approve(t.Context(), Request{Tool: x.name, Place: Place{Host: true}, Plan: tool.Plan{Effect: tool.Reads, Path: x.path}})
 		if err != nil || d.Allow != x.want {
 			t.Errorf("%s %s: %v (%s), want %v; %v", x.name, x.path, d.Allow, d.Reason, x.want, err)
+		}
+	}
+}
+
+// A directory that was put somewhere in the same line holds what nobody looked into.
+func TestReadingWhatWasPutThere(t *testing.T) {
+	t.Parallel()
+	c := Context{Place: Place{Host: true}, Dir: "/w", Workspace: "/w", Home: "/home/me", Secrets: func() []string { return []string{"/w/tls/server.key"} }}
+	for line, allowed := range map[string]bool{
+		`ln -s tls t; cat t/*`: false, `ln -s tls t && grep -r x t/`: false, `mv tls x && grep -rh . x`: false, `mv tls x; cat x/*`: false, `mv tls x; head */*`: false, `mv a b; grep -r x src`: true, `mv a b; cat src/*`: true, `mv a b; cat b`: true,
+	} {
+		if j := Judge(line, c, ""); (j.Verdict == Allow) != allowed {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
 		}
 	}
 }

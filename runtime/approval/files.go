@@ -122,6 +122,9 @@ func (c *command) copy(name string, args []word) {
 			at, known := c.places(w)
 			for _, link := range to {
 				// A relative one leads from where the link is.
+				if where, ok := c.places(link); ok {
+					c.fill(where)
+				}
 				if where, ok := c.places(link); ok && w.static && !path.IsAbs(w.text) && (o.has("-s", "--symbolic") || abbreviated(o, "--symbolic")) {
 					for _, l := range where {
 						at = append(at, path.Join(path.Dir(l), w.text))

@@ -91,6 +91,9 @@ func (c *command) git(args []word) {
 				}
 			}
 		}
+		if strings.Contains(joined(rest), "remotename") {
+			c.remotes()
+		}
 		c.tracked(verb, rest)
 		switch {
 		case c.gitRuns():
@@ -149,7 +152,7 @@ func (c *command) git(args []word) {
 			if text := strings.ToLower(joined(rest)); strings.Contains(text, "header") || strings.Contains(text, "password") || strings.Contains(text, "token") {
 				c.secrets = true
 				c.find(T1s, "shows a login")
-			} else if strings.Contains(text, "url") {
+			} else if strings.Contains(text, "url") || strings.Contains(text, "remote") {
 				c.remotes()
 			}
 			looks()

@@ -204,7 +204,7 @@ func (c Context) file(req Request) []Finding {
 		cmd.written(name)
 	case req.Plan.Effect == tool.Reads:
 		cmd.read(name)
-		if req.Tool == "grep" {
+		if req.Tool == "grep" && slices.Contains(strings.Split(req.Plan.Path, "/"), ".git") { // elsewhere it leaves them out
 			cmd.held(name, true)
 		}
 		for _, at := range cmd.real(path.Clean(req.Plan.Path), false) {

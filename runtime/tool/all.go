@@ -30,6 +30,10 @@ type Options struct {
 	// when the command has ended. Nil changes nothing.
 	Mask func(io.Writer) io.WriteCloser
 
+	// Secret says which files grep leaves out of a directory that it searches. Nil is
+	// none; a file that is asked for by its name is searched all the same.
+	Secret func(name string) bool
+
 	EditBytes   int           // largest file edit_file takes; 0: 10 MiB
 	ListEntries int           // most entries ls shows; 0: 5,000
 	GlobMatches int           // most matches glob shows; 0: 10,000

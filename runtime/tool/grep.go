@@ -144,7 +144,7 @@ type match struct {
 }
 
 func (s *set) search(ctx context.Context, q query) (Result, error) {
-	f := &frames{query: q, mark: rand.Text()}
+	f := &frames{query: q, mark: rand.Text(), secret: s.opts.Secret}
 	how := "-F"
 	if q.args.Regex {
 		how = "-E"
@@ -197,6 +197,9 @@ func (s *set) search(ctx context.Context, q query) (Result, error) {
 	for _, name := range f.unreadable {
 		b.WriteString("[permission denied: " + quoted(name) + "]\n")
 	}
+	if f.secrets > 0 {
+		fmt.Fprintf(&b, "[left out: %d with a name of files of credentials; name the file as path to search it]\n", f.secrets)
+	}
 	if note != "" {
 		b.WriteString(note + "\n")
 	}
@@ -235,6 +238,8 @@ type frames struct {
 	matches    []match
 	unreadable []string
 	dropped    bool
+	secret     func(name string) bool
+	secrets    int // files with matches, or unreadable, that are left out for that
 }
 
 func (f *frames) Write(p []byte) (int, error) {
@@ -309,8 +314,20 @@ func (f *frames) absolute(name string) string {
 	return path.Join(f.path, name)
 }
 
-// wanted reports whether the glob parameter admits the current file.
+// wanted reports whether the current file is admitted by the glob parameter, and
+// by its name, and counts those that are not for their names.
 func (f *frames) wanted() bool {
+	if !f.admits() {
+		return false
+	}
+	if f.secret != nil && f.name != f.path && f.secret(f.name) {
+		f.secrets++
+		return false
+	}
+	return true
+}
+
+func (f *frames) admits() bool {
 	if f.glob == nil {
 		return true
 	}
