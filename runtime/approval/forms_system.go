@@ -29,7 +29,7 @@ clear: -x
 tput: name*
 getent: {passwd,group,services,protocols,networks,rpc,shells} name*
 lsof: -nPtlUaR -i?text -pucs=text name*
-ss: -tlnpuaxsieomH460r text*
+ss: -tlnpuaxsieomH460r {state,all,connected,synchronized,bucket,big,established,syn-sent,syn-recv,fin-wait-1,fin-wait-2,time-wait,closed,close-wait,last-ack,listen,listening,closing,sport,dport,=,!=,eq,and,or,not,(,),:22,:53,:80,:443,:3000,:5000,:5432,:6379,:8000,:8080,:8443,:9090}*
 netstat: -tlnpuarsieW46
 locale: -a -m name
 whereis: -bms name*
@@ -42,7 +42,7 @@ systemctl status,show,list-units,list-unit-files,list-timers,list-dependencies,i
 service: name {status}
 hostnamectl timedatectl localectl = | status
 mount = | -l
-ip: +words -4 -6 -s -d -o -j -p -c -br -brief -details -stats -statistics -json -pretty -color -oneline {a,addr,address,l,link,r,ro,route,n,neigh,neighbor,neighbour,rule} {show,list,ls,get} name*
+ip: +words -4 -6 -s -d -o -j -p -c -br -brief -details -stats -statistics -json -pretty -color -oneline {a,addr,address,l,link,r,ro,route,n,neigh,neighbor,neighbour,rule} {show,list,ls} name*
 ifconfig: -a name
 route: -n
 sysctl: -n name*

@@ -104,6 +104,11 @@ func (c *command) infrastructure(name string, args []word) {
 	case "gcloud":
 		c.gcloud(args)
 	case "az":
+		// The name of a registry becomes the beginning of an address.
+		if len(args) > 0 && args[0].text == "acr" && slices.ContainsFunc(split(args, "-n", "--name").values("-n", "--name"), func(w word) bool { return strings.ContainsAny(w.text, "/.:#?@") }) {
+			c.sends = true
+			c.find(T4, "may take the login to another host")
+		}
 		c.az(args)
 	case "ansible", "ansible-playbook", "ansible-console", "ansible-pull":
 		if flagged(args, "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags") {

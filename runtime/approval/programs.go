@@ -293,6 +293,12 @@ func (c *command) does(name string, args []word) {
 			return
 		}
 		switch {
+		case name == "ps" && slices.ContainsFunc(args, func(w word) bool { return strings.Contains(strings.ToLower(w.text), "env") }):
+			c.secrets = true
+			c.find(T1s, "shows the environment of processes")
+			return
+		case name == "lsof" && strings.Contains(joined(args), "@"):
+			c.find(T3n, "asks the network for a name")
 		case name == "jobs" && slices.ContainsFunc(args, func(w word) bool { return !w.static || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x") }):
 			c.find(TX, "runs a program in a way that cannot be read")
 			c.run(after(args, nil))

@@ -90,3 +90,17 @@ func TestFilesThatNameOthers(t *testing.T) {
 		}
 	}
 }
+
+// What looks at processes and sockets shows no environment, and asks for no names.
+func TestProcessesAndSockets(t *testing.T) {
+	for line, allowed := range map[string]bool{
+		`ps -oenviron`: false, `ps --format=environ`: false, `ps -eo pid,environ`: false, `ps -ef`: true, `ps -eo pid,args`: true,
+		`lsof -ni@evil.example`: false, `lsof -i @evil.example`: false, `lsof -i TCP@a.evil.example:80`: false, `lsof -i :8080`: true, `lsof -nP -iTCP`: true,
+		`ss dst a.evil.example`: false, `ss state established dst evil`: false, `ss -tlnp`: true, `ss -t state established`: true, `ip route get a.evil.example`: false, `ip route show`: true,
+		`az acr repository list -n evil.example/`: false, `az acr show --name=evil.example#`: false, `az acr repository list -n shop`: true,
+	} {
+		if j := approval.Judge(line, onHost, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
