@@ -235,6 +235,9 @@ func (c *command) git(args []word) {
 // ofRevision reports whether text may name a file of credentials of a revision, or
 // select it by a pattern: "HEAD:.env", ":(icase).ENV".
 func ofRevision(text string) bool {
+	if strings.HasPrefix(text, ":!") || strings.HasPrefix(text, ":^") {
+		return false // it is left out
+	}
 	name := text[strings.LastIndexByte(text, ':')+1:]
 	if rest, magic := strings.CutPrefix(name, "("); magic {
 		_, name, _ = strings.Cut(rest, ")")

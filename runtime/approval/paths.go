@@ -398,7 +398,7 @@ func Secret(home, name string) bool {
 	base := path.Base(lower)
 	switch base {
 	case ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "kubeconfig",
-		"application_default_credentials.json", "service-account.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json", ".vault_pass", ".env", ".pgpass":
+		"application_default_credentials.json", "service-account.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json", ".vault_pass", ".vault_password", ".vault-token", ".env", ".envrc", ".secrets", ".pgpass", ".my.cnf", ".s3cfg", ".boto", ".databrickscfg", ".dockerconfigjson", "credentials.toml":
 		return true
 	}
 	switch {
@@ -410,7 +410,7 @@ func Secret(home, name string) bool {
 		return true
 	}
 	switch path.Ext(base) {
-	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfstate", ".kubeconfig", ".ppk":
+	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfstate", ".kubeconfig", ".ppk", ".env":
 		return true
 	}
 	return strings.Contains(base, ".tfstate.")

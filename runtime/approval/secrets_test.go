@@ -27,3 +27,13 @@ func TestAnswersWithSecrets(t *testing.T) {
 		}
 	}
 }
+
+// Files that are called so hold logins, mostly.
+func TestNamesOfFilesOfCredentials(t *testing.T) {
+	t.Parallel()
+	for name, secret := range map[string]bool{".envrc": true, "prod.env": true, "sub/.env.local": true, ".secrets": true, ".vault-token": true, ".cargo/credentials.toml": true, ".s3cfg": true, ".env.example": false, "environment.go": false, "env.tf": false, "secrets.tf": false} {
+		if got := Secret("/home/me", "/w/"+name); got != secret {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

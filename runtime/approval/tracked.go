@@ -67,7 +67,7 @@ func (c *command) tracked(verb string, rest []word) {
 		}
 	}
 	for _, w := range rest {
-		switch not, is := strings.CutPrefix(strings.Replace(w.text, ":(exclude)", ":!", 1), ":!"); {
+		switch not, is := strings.CutPrefix(strings.NewReplacer(":(exclude)", ":!", ":^", ":!").Replace(w.text), ":!"); {
 		case is:
 			spared = append(spared, literal(not))
 		case w.text == "--":
