@@ -88,6 +88,10 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			if name == "" {
 				name = "talkops/" + h.Run.ID
 			}
+			if !workspace.BranchName(ctx, name) {
+				a.warnf("%s cannot be the name of a branch.", quoted(name))
+				continue
+			}
 			return wish{what: "branch", where: name}
 		case "d", "discard":
 			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", term.Clean(h.Run.ID))

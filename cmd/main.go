@@ -118,7 +118,17 @@ func (a *app) complain(lines []string) {
 // A signalError is the cause of a context that a signal ended.
 type signalError struct{ signal syscall.Signal }
 
-func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+func (e *signalError) Error() string {
+	switch e.signal {
+	case syscall.SIGINT:
+		return "interrupted (SIGINT)"
+	case syscall.SIGTERM:
+		return "told to end (SIGTERM)"
+	case syscall.SIGHUP:
+		return "the terminal is gone (SIGHUP)"
+	}
+	return "ended by " + e.signal.String()
+}
 
 // An outputError is the cause of a context that ended because nobody reads our
 // standard output any more, or it cannot take more.

@@ -177,7 +177,7 @@ func TestTerraformCannotMakeThePlan(t *testing.T) {
 	}
 	p.Place, p.Approver = approval.Place{Host: true}, approval.Policy{Mode: approval.Smart, Context: approval.Context{Dir: dir, Workspace: dir, Place: approval.Place{Host: true}}}
 	c = p.of(t, dir, "terraform apply -auto-approve")
-	if c == nil || c.Known || !strings.Contains(c.Problem, "looking with terraform plan needs permission itself") || c.Folder != "" {
+	if c == nil || c.Known || !strings.Contains(c.Problem, "looking with terraform plan has to be asked for itself") || c.Folder != "" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -243,7 +243,7 @@ func TestKubectl(t *testing.T) {
 	if log() != want {
 		t.Errorf("asked\n%swant\n%s", log(), want)
 	}
-	if c := p.of(t, dir, "kubectl delete secret db"); c.Known || !strings.Contains(c.Problem, "needs permission") {
+	if c := p.of(t, dir, "kubectl delete secret db"); c.Known || !strings.Contains(c.Problem, "has to be asked for itself: it ") {
 		t.Errorf("got %s", c)
 	}
 }
@@ -264,7 +264,7 @@ func TestHelm(t *testing.T) {
 	}
 	// A release's manifest may hold secrets, so looking at it needs a person.
 	p, dir, log = at(t, approval.Smart, nil)
-	if c := p.of(t, dir, "helm uninstall api"); c.Known || !strings.Contains(c.Problem, "needs permission") || log() != "" {
+	if c := p.of(t, dir, "helm uninstall api"); c.Known || !strings.Contains(c.Problem, "has to be asked for itself: it ") || log() != "" {
 		t.Errorf("got %s, ran %s", c, log())
 	}
 }
