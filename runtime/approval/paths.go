@@ -58,6 +58,9 @@ func (c *command) outside(w word) bool {
 // pattern is also what it stands for now.
 func (c *command) real(name string, pattern bool) []string {
 	all := []string{path.Clean(name)}
+	if up := upward(name); pattern && up != name {
+		all = append(all, path.Clean(up))
+	}
 	if c.Real == nil {
 		return all
 	}
@@ -66,7 +69,9 @@ func (c *command) real(name string, pattern bool) []string {
 			all = append(all, r)
 		}
 	}
-	add(all[0])
+	for _, n := range slices.Clone(all) {
+		add(n)
+	}
 	if strings.Contains(name, "/..") {
 		add(c.physical(name))
 	}
@@ -87,6 +92,20 @@ func (c *command) real(name string, pattern bool) []string {
 		}
 	}
 	return all
+}
+
+// upward is a pattern in which ".." stands where a part of it means that, too: ".?" or
+// ".*".
+func upward(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, p := range parts {
+		if strings.HasPrefix(p, ".") && strings.ContainsAny(p, "*?[") {
+			if is, err := path.Match(brackets.ReplaceAllString(p, "?"), ".."); is || err != nil {
+				parts[i] = ".."
+			}
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // physical is the file that the system takes name for: it leaves a linked directory

@@ -104,3 +104,14 @@ func TestProcessesAndSockets(t *testing.T) {
 		}
 	}
 }
+
+// Shells take a pattern like ".?" for the directory above, too.
+func TestPatternsThatLeadUp(t *testing.T) {
+	for line, allowed := range map[string]bool{
+		`cat .?/x`: false, `cat src/.?/.?/x`: false, `cat .[.]/x`: false, `cat .*/x`: false, `cat .[!a]/x`: false, `cp f .?/x`: false, `echo x > .?/x`: false, `cd .?; cat x`: false, `grep -r x .?`: false, `cat .github/*.yml`: true, `ls .*`: true, `cat src/*/x`: true,
+	} {
+		if j := approval.Judge(line, onHost, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
