@@ -353,8 +353,11 @@ func giveInput(w http.ResponseWriter, r *http.Request, x *session, c *command) {
 		refuse(w, r, 400, "BAD_REQUEST", "command takes no input")
 		return
 	}
-	defer f.Close()
 	io.WriteString(f, body.Data+"\n")
+	go func() { // what is in the pipe is lost if nobody has it open, and the command may still have to
+		<-c.done
+		f.Close()
+	}()
 	w.WriteHeader(204)
 }
 
