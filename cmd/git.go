@@ -53,6 +53,31 @@ func shows(ctx context.Context, dir, setting string) bool {
 	return false
 }
 
+// elsewhere reports whether a file says that the repository around dir is in another
+// place, without that place being a work tree's of that very file, or in the files
+// around it: git would show what is there.
+func elsewhere(ctx context.Context, dir string) bool {
+	top, err := lookGit(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return ctx.Err() != nil
+	}
+	top = strings.TrimRight(top, "\n")
+	info, err := os.Lstat(filepath.Join(top, ".git"))
+	if err != nil || info.IsDir() {
+		return false
+	}
+	at, err := lookGit(ctx, dir, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return true
+	}
+	at = real(strings.TrimRight(at, "\n"))
+	if back, err := os.ReadFile(filepath.Join(at, "gitdir")); err == nil {
+		return real(strings.TrimSpace(string(back))) != real(filepath.Join(top, ".git"))
+	}
+	around, err := lookGit(ctx, filepath.Dir(top), "rev-parse", "--absolute-git-dir")
+	return err != nil || !strings.HasPrefix(at, real(strings.TrimRight(around, "\n"))+string(filepath.Separator)) // of a submodule
+}
+
 // maxSubmodules is how many submodules are looked into, and how deep.
 const maxSubmodules, maxSubmoduleDepth = 200, 5
 
@@ -65,6 +90,9 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 		_, answered := errors.AsType[*exec.ExitError](err)
 		// Else there is no repository, or no git.
 		return ctx.Err() != nil || !answered && !errors.Is(err, exec.ErrNotFound)
+	}
+	if elsewhere(ctx, dir) {
+		return true
 	}
 	for name := range strings.Lines(settings) {
 		name = strings.ToLower(strings.TrimSpace(name))

@@ -99,3 +99,35 @@ func TestLinksBelow(t *testing.T) {
 		}
 	}
 }
+
+// A file that sends git to a repository of another place is not followed; a work tree
+// is what it says.
+func TestGitElsewhere(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	root := real(t.TempDir())
+	own, other := filepath.Join(root, "own"), filepath.Join(root, "other")
+	git := func(args ...string) {
+		if _, err := lookGit(t.Context(), root, append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)...); err != nil {
+			t.Fatal(args, err)
+		}
+	}
+	for _, d := range []string{own, other} {
+		git("init", "-q", d)
+		git("-C", d, "commit", "-q", "--allow-empty", "-m", "1")
+	}
+	git("-C", own, "worktree", "add", "-q", filepath.Join(root, "tree"))
+	fake := filepath.Join(own, "fake")
+	if err := os.Mkdir(fake, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(fake, ".git"), []byte("gitdir: "+filepath.Join(other, ".git")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{own: false, other: false, filepath.Join(root, "tree"): false, fake: true} {
+		if got := gitRuns(dir); got != want {
+			t.Errorf("%s: %v", dir, got)
+		}
+	}
+}

@@ -109,6 +109,10 @@ func (c *command) infrastructure(name string, args []word) {
 			c.sends = true
 			c.find(T4, "may take the login to another host")
 		}
+		if c.Real != nil && c.above(".azure") {
+			c.sends = true
+			c.find(T4, "takes what the project says for the names it was not given")
+		}
 		c.az(args)
 	case "ansible", "ansible-playbook", "ansible-console", "ansible-pull":
 		if flagged(args, "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags") {

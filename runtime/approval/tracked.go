@@ -1,6 +1,8 @@
 package approval
 
 import (
+	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,5 +156,18 @@ func (c *command) hosted(host string) bool {
 			address, _, _ = strings.Cut(address, ":")
 			return address != host && address != ""
 		})
+	})
+}
+
+// above reports whether a file of the name is in a directory where the shell may be, or
+// in one of the workspace above it.
+func (c *command) above(name string) bool {
+	return c.dirs == nil || slices.ContainsFunc(c.dirs, func(dir string) bool {
+		for ; below(c.Workspace, dir); dir = path.Dir(dir) {
+			if _, err := os.Lstat(path.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+		return false
 	})
 }
