@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"os"
 	"slices"
 	"strings"
 )
@@ -586,22 +585,4 @@ func (c *command) helm(args []word) {
 		}
 		c.find(T3, "runs a plug-in")
 	}
-}
-
-// charted is the chart that a verb of helm reads, if it need not be a directory.
-func charted(verb string, words []string) string {
-	switch {
-	case verb == "template" && len(words) > 1, (verb == "show" || verb == "inspect") && len(words) > 2:
-		return words[len(words)-1]
-	}
-	return ""
-}
-
-// present reports whether a file is there, wherever the shell may be.
-func (c *command) present(name string) bool {
-	at, known := c.places(literal(name))
-	return known && !slices.ContainsFunc(at, func(p string) bool {
-		_, err := os.Lstat(p)
-		return err != nil
-	})
 }

@@ -171,3 +171,21 @@ func (c *command) above(name string) bool {
 		return false
 	})
 }
+
+// charted is the chart that a verb of helm reads, if it need not be a directory.
+func charted(verb string, words []string) string {
+	switch {
+	case verb == "template" && len(words) > 1, (verb == "show" || verb == "inspect") && len(words) > 2:
+		return words[len(words)-1]
+	}
+	return ""
+}
+
+// present reports whether a file is there, wherever the shell may be.
+func (c *command) present(name string) bool {
+	at, known := c.places(literal(name))
+	return known && !slices.ContainsFunc(at, func(p string) bool {
+		_, err := os.Lstat(p)
+		return err != nil
+	})
+}
