@@ -30,3 +30,21 @@ func TestSettingsOfAzureInTheProject(t *testing.T) {
 		}
 	}
 }
+
+// A chart that is no directory of the project is fetched.
+func TestChartsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("paths of this computer begin with a letter")
+	}
+	dir := t.TempDir()
+	at := Context{Place: Place{Host: true}, Dir: dir, Workspace: dir, Home: "/home/me", Real: func(name string) string { return name }}
+	if err := os.MkdirAll(filepath.Join(dir, "charts", "web"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for line, allowed := range map[string]bool{"helm template charts/web": true, "helm template x ./charts/web": true, "helm template charts/api": false, "helm template x charts/api": false, "helm show values charts/api": false, "helm show values charts/web": true} {
+		if j := Judge(line, at, ""); (j.Verdict == Allow) != allowed {
+			t.Errorf("%q: %s (%s)", line, j.Verdict, j.Finding.Reason)
+		}
+	}
+}
