@@ -51,12 +51,11 @@ func Public(addr netip.Addr) error {
 	return nil
 }
 
-// newClient returns a client whose every connection goes to an address that check
-// accepts. The address is looked at when it is dialled, after names are resolved,
-// so a name or a redirect cannot lead past it. It follows no redirects, keeps no
-// cookies and uses no proxy.
-func newClient(check func(netip.Addr) error) *http.Client {
-	dialer := &net.Dialer{
+// newDialer returns a dialler that connects to addresses that check accepts. The
+// address is looked at when it is dialled, after names are resolved, so neither a name
+// that changes what it stands for nor a redirect can lead past it.
+func newDialer(check func(netip.Addr) error) *net.Dialer {
+	return &net.Dialer{
 		Timeout: 10 * time.Second,
 		Control: func(network, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
@@ -66,6 +65,11 @@ func newClient(check func(netip.Addr) error) *http.Client {
 			return check(at.Addr())
 		},
 	}
+}
+
+// newClient returns a client that connects by the dialler. It follows no redirects,
+// keeps no cookies and uses no proxy.
+func newClient(dialer *net.Dialer) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,

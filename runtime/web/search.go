@@ -243,7 +243,7 @@ func ask(ctx context.Context, method, at string, header http.Header, body []byte
 		req.Header = http.Header{}
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := newClient(func(netip.Addr) error { return nil }).Do(req)
+	resp, err := newClient(newDialer(func(netip.Addr) error { return nil })).Do(req)
 	if err != nil {
 		return netError(req.URL.Host, err)
 	}

@@ -56,7 +56,7 @@ const redirects = 5
 // Tools returns fetch_url, and web_search if there is something to search with.
 func Tools(opts Options) []tool.Tool {
 	opts = opts.withDefaults()
-	tools := []tool.Tool{&fetch{opts, newClient(opts.Check)}}
+	tools := []tool.Tool{&fetch{opts, newClient(newDialer(opts.Check))}}
 	if opts.Search != nil {
 		tools = append(tools, &search{opts})
 	}
