@@ -167,7 +167,8 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
-	p.Context.Dashed = func() bool { return dashed(root) || dashedIndex(root) }
+	p.Context.Dashed = func() bool { return named(root, dashed) || namedIndex(root, dashed) }
+	p.Context.Spaced = func() bool { return named(root, approval.Splits) || namedIndex(root, approval.Splits) }
 	if logs != "" {
 		p.Context.Logs = real(logs)
 	}
@@ -241,10 +242,12 @@ func linksBelow(root, dir string) bool {
 	return out || err != nil || seen > most
 }
 
-// dashed reports whether a file below root, git's own left aside, has a name that
-// programs take for an option. A tree that is too large to look through counts as
-// one that has.
-func dashed(root string) bool {
+// dashed reports whether a path has a name that programs take for an option.
+func dashed(name string) bool { return strings.Contains("/"+name, "/-") }
+
+// named reports whether the path of a file below root, git's own left aside, is one of
+// those that is tells. A tree that is too large to look through counts as one that has.
+func named(root string, is func(name string) bool) bool {
 	const most = 200_000
 	seen, found := 0, false
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -257,7 +260,7 @@ func dashed(root string) bool {
 		if d.IsDir() && d.Name() == ".git" {
 			return fs.SkipDir
 		}
-		if name != root && strings.HasPrefix(d.Name(), "-") {
+		if rel, err := filepath.Rel(root, name); err == nil && rel != "." && is(filepath.ToSlash(rel)) {
 			found = true
 			return fs.SkipAll
 		}

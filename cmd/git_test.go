@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/talkops-ai/talkops/runtime/approval"
 )
 
 // a repository for git as it is: settings and hooks that run a program when git
@@ -190,10 +192,26 @@ func TestDashed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := dashed(root); got != row.want {
+			if got := named(root, dashed); got != row.want {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+// A name that is more than names when it is taken apart is found wherever it lies.
+func TestSpacedNames(t *testing.T) {
+	for name, want := range map[string]bool{"my notes.md": false, "a/b -e x.tf": true, "x /etc/shadow": true, ".git/a -b": false} {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := named(root, approval.Splits); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
 	}
 }
 

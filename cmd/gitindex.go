@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// dashedIndex reports whether git's index of the repository at root holds a path that
-// programs take for an option, whether or not there is such a file. An index that
-// cannot be read counts as one that does.
-func dashedIndex(root string) bool {
+// namedIndex reports whether git's index of the repository at root holds a path of those
+// that is tells, whether or not there is such a file. An index that cannot be read
+// counts as one that does.
+func namedIndex(root string, is func(name string) bool) bool {
 	at := filepath.Join(root, ".git")
 	if info, err := os.Lstat(at); err != nil {
 		return !os.IsNotExist(err)
 	} else if !info.IsDir() {
 		text, err := os.ReadFile(at)
-		dir, is := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-		if err != nil || !is {
+		dir, linked := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+		if err != nil || !linked {
 			return true
 		}
 		if at = dir; !filepath.IsAbs(at) {
@@ -50,7 +50,7 @@ func dashedIndex(root string) bool {
 		if end < 0 {
 			return true
 		}
-		if rest[name] == '-' || bytes.Contains(rest[name:name+end], []byte("/-")) {
+		if is(string(rest[name : name+end])) {
 			return true
 		}
 		size := (name + end + 8) &^ 7

@@ -41,19 +41,19 @@ func TestDashedIndex(t *testing.T) {
 			if row.setup != nil {
 				git(row.setup...)
 			}
-			if got := dashedIndex(dir); got != row.want {
+			if got := namedIndex(dir, dashed); got != row.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
-	if dashedIndex(t.TempDir()) {
+	if namedIndex(t.TempDir(), dashed) {
 		t.Error("a directory that is no repository counts")
 	}
 	odd := t.TempDir()
 	if err := os.WriteFile(filepath.Join(odd, ".git"), []byte("gitdir: ../nowhere\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if dashedIndex(odd) {
+	if namedIndex(odd, dashed) {
 		t.Error("a repository without an index counts")
 	}
 }

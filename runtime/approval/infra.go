@@ -489,12 +489,23 @@ func (c *command) kubectl(args []word) {
 		}
 		if client && times == 1 && !strings.Contains(joined(args), "://") && verb != "delete" && verb != "patch" && sub != "token" && !flagged(args, "-k", "--kustomize") && !flagged(args, "--edit") {
 			c.find(T0, "sends nothing")
+			if slices.Contains([]string{"apply", "label", "annotate", "scale"}, verb) && printsLive(args) {
+				c.secrets = true
+				c.find(T1s, "shows what the cluster has of it, which may be a secret", store)
+			}
 			return
 		}
 		c.find(T4, "acts on a cluster")
 	default:
 		c.find(T4, "acts on a cluster")
 	}
+}
+
+// printsLive reports whether kubectl prints objects that a file names, or secrets.
+func printsLive(args []word) bool {
+	o := split(args, kubeValued...)
+	whole := slices.ContainsFunc(o.values("-o", "--output"), func(w word) bool { return w.text != "name" })
+	return whole && (o.hidden || o.has("-f", "--filename") || strings.Contains(strings.ToLower(joined(args)), "secret"))
 }
 
 func (c *command) helm(args []word) {

@@ -191,7 +191,7 @@ func (c *command) written(w word) {
 			c.find(T3, "writes outside the workspace", machine)
 		case Sensitive(c.Workspace, name), w.glob && mayBeObeyed(c.Workspace, name):
 			c.find(T3, "writes a file that runs programs later")
-		case c.Place.Host && strings.Contains(strings.TrimPrefix(name, path.Clean(c.Workspace)), "/-"):
+		case c.Place.Host && odd(strings.TrimPrefix(name, path.Clean(c.Workspace))):
 			c.find(T3, "makes a file whose name programs take for an option")
 		default:
 			if c.wrote != nil {
@@ -200,6 +200,26 @@ func (c *command) written(w word) {
 			c.find(T2, "changes the workspace")
 		}
 	}
+}
+
+// odd reports whether a path below the workspace has a name that programs take for an
+// option, or may when it is taken apart.
+func odd(name string) bool {
+	return strings.Contains(name, "/-") || Splits(name) || strings.Contains(name+"/", " /")
+}
+
+// Splits reports whether a path, taken apart at its blanks and its quotes taken off, as
+// xargs does, has a part that is an option, leads elsewhere, or is a file of credentials.
+func Splits(name string) bool {
+	if !strings.ContainsAny(name, " \t\n\r\v\f'\"\\") {
+		return false
+	}
+	for i, part := range strings.Fields(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(name)) {
+		if i > 0 && strings.IndexByte("-+/.", part[0]) >= 0 || Secret("", "/"+part) {
+			return true
+		}
+	}
+	return false
 }
 
 // throughLink reports whether name lies in a directory that was filled before in the
@@ -415,6 +435,11 @@ func Secret(home, name string) bool {
 		}
 	}
 	base := path.Base(lower)
+	for _, kept := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".gz", ".bz2", ".xz", ".zst"} {
+		if whole, is := strings.CutSuffix(base, kept); is {
+			return Secret("", "/"+whole) // what editors and packers leave beside it
+		}
+	}
 	switch base {
 	case ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "kubeconfig",
 		"application_default_credentials.json", "service-account.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json", ".vault_pass", ".vault_password", ".vault-token", ".env", ".envrc", ".secrets", ".pgpass", ".my.cnf", ".s3cfg", ".boto", ".databrickscfg", ".dockerconfigjson", "credentials.toml":

@@ -51,6 +51,9 @@ func (p Policy) Approve(ctx context.Context, req Request) (Decision, error) {
 	if c.Dashed != nil {
 		c.Dashed = sync.OnceValue(c.Dashed)
 	}
+	if c.Spaced != nil {
+		c.Spaced = sync.OnceValue(c.Spaced)
+	}
 	var all []Finding
 	var commands [][]string
 	switch req.Plan.Effect {

@@ -368,7 +368,7 @@ func (c *command) does(name string, args []word) {
 		c.modes(name == "set", args)
 		c.find(T0, "looks")
 	case "export", "declare", "typeset", "local", "readonly":
-		exports := name == "export"
+		exports, functions := name == "export", false
 		if len(args) == 0 || flagged(args, "-p") {
 			c.secrets = true
 			c.find(T1s, "shows the environment")
@@ -380,11 +380,17 @@ func (c *command) does(name string, args []word) {
 			}
 			switch n, v, set := strings.Cut(w.text, "="); {
 			case n != "" && strings.Contains("-+", n[:1]):
+				functions = functions || strings.Contains(n, "f")
 				if exports = exports || strings.Contains(n, "x"); strings.Trim(n[1:], "aAgrxpfF-") != "" {
 					c.find(TX, "a variable stands for another, or its text is worked out")
 				}
+			case !set && exports && !functions && syntax.ValidName(n):
+				c.exported(n, literal(c.vars[n]))
 			case set:
 				c.variable(n)
+				if strings.Trim(v, "0123456789") != "" {
+					c.numbered(n, nil)
+				}
 				c.vars[n] = v
 				if c.mine != nil && !c.aside && (name != "local" || c.within) && syntax.ValidName(n) {
 					c.mine[n] = true

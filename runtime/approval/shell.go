@@ -40,6 +40,10 @@ type Context struct {
 	// an option, where the machine is this computer; nil is never.
 	Dashed func() bool
 
+	// Spaced reports whether a file in the workspace has a name that, taken apart at its
+	// blanks, is more than names in it, as Splits says; nil is never.
+	Spaced func() bool
+
 	// Exported reports whether programs get a variable of this name, where the machine
 	// is this computer; nil is never.
 	Exported func(name string) bool
@@ -307,7 +311,7 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.declare(x)
 	case *syntax.DeclClause:
 		c.part = x.Variant.Value
-		exports := x.Variant.Value == "export"
+		exports, functions := x.Variant.Value == "export", false
 		for _, a := range x.Args {
 			if !a.Naked || a.Value == nil || a.Name != nil {
 				continue
@@ -318,17 +322,20 @@ func (c *command) stmt(s *syntax.Stmt) {
 			case strings.Contains("-+", text[:1]) && strings.Trim(text[1:], "aAgrxpfF-") != "" && !(exports && text == "-n"):
 				c.find(TX, "a variable stands for another, or its text is worked out")
 			case text[0] == '-':
-				exports = exports || strings.Contains(text, "x")
+				exports, functions = exports || strings.Contains(text, "x"), functions || strings.Contains(text, "f")
 			}
 		}
 		for _, a := range x.Args {
-			if exports && a.Name != nil && (a.Value != nil || a.Array != nil) {
-				value := word{}
-				if a.Value != nil {
-					value = c.one(a.Value)
-				}
-				c.exported(a.Name.Value, value)
+			if !exports || a.Name == nil || functions {
+				continue
 			}
+			value := word{}
+			if a.Value != nil {
+				value = c.one(a.Value)
+			} else if a.Naked {
+				value.text, value.static = c.vars[a.Name.Value]
+			}
+			c.exported(a.Name.Value, value)
 		}
 		if x.Variant.Value == "local" && !c.within {
 			c.find(T3, "sets nothing outside of a function")
@@ -349,6 +356,10 @@ func (c *command) stmt(s *syntax.Stmt) {
 			c.stmt(x.Stmt)
 		}
 	case *syntax.CoprocClause:
+		if x.Name != nil {
+			c.part = "coproc " + show(x.Name)
+			c.variableOf(c.one(x.Name)) // it holds numbers from now on
+		}
 		c.child().stmt(x.Stmt)
 	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
 		c.part = "a test"
@@ -455,6 +466,7 @@ func (c *command) each(x *syntax.ForClause) {
 		name := iter.Name.Value
 		c.part = "for " + name
 		c.variable(name)
+		c.numbered(name, nil)
 		var items []word
 		for _, w := range iter.Items {
 			items = append(items, c.resolve(w)...)
@@ -653,6 +665,9 @@ func (c *command) nested(n syntax.Node) {
 			if x.Exp != nil && (x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull) && x.Param != nil {
 				c.variable(x.Param.Value)
 				delete(c.vars, x.Param.Value)
+				if x.Exp.Word != nil {
+					c.numbered(x.Param.Value, x.Exp.Word)
+				}
 			}
 		case *syntax.BinaryArithm:
 			if w, ok := x.X.(*syntax.Word); ok && strings.HasSuffix(x.Op.String(), "=") && w.Lit() != "" {

@@ -16,6 +16,7 @@ func (c *command) variableOf(w word) {
 	}
 	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "[")
 	c.variable(name)
+	c.numbered(name, nil)
 	delete(c.vars, name)
 	if c.taken != nil {
 		c.taken[name] = true
@@ -57,6 +58,9 @@ func (c *command) text2(w word) {
 
 // spoken judges words that are joined and read by a shell.
 func (c *command) spoken(words []word) {
+	if slices.ContainsFunc(words, func(w word) bool { return w.glob }) {
+		c.find(TX, "runs the names of files as text")
+	}
 	all := texts(words)
 	if all == nil {
 		if len(words) > 1 && words[0].static {
@@ -290,6 +294,9 @@ func (c *command) xargs(args []word) {
 		}
 	}
 	names := c.in.names && !o.has("-a", "--arg-file")
+	if c.Spaced != nil && c.in.names && !o.has("-0", "--null") && c.Spaced() {
+		c.find(T3, "may take a part of the name of a file for an option or another file; -print0 with xargs -0 does not")
+	}
 	for i := range rest {
 		rest[i].found = names && !rest[i].static && !strings.HasPrefix(rest[i].text, "-")
 	}

@@ -70,6 +70,9 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		}
 		c.part = show(a)
 		c.variable(name)
+		if a.Array != nil || a.Value != nil {
+			c.numbered(name, a.Value)
+		}
 		c.take(name, a)
 		if stays && a.Index == nil && !a.Append && !c.aside && !c.fails(name, a) {
 			c.mine[name] = true
@@ -142,6 +145,30 @@ func (c *command) exported(name string, value word) {
 	default:
 		c.find(T3, name+" may decide what programs run, load or write")
 	}
+}
+
+// numbered judges a value for a variable that the shell takes for a number as soon as
+// it is set; nil is one that is not known.
+func (c *command) numbered(name string, value *syntax.Word) {
+	if !slices.Contains([]string{"RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "HISTCMD", "EPOCHSECONDS", "BASHPID", "BASH_SUBSHELL"}, name) {
+		return
+	}
+	if value != nil {
+		if text := value.Lit(); text != "" && strings.Trim(text, "0123456789") == "" {
+			return
+		}
+		if len(value.Parts) == 1 {
+			switch x := value.Parts[0].(type) {
+			case *syntax.CmdSubst:
+				if number(x) {
+					return
+				}
+			case *syntax.ArithmExp:
+				return // judged by itself
+			}
+		}
+	}
+	c.find(TX, "takes text that is not known for a number, which may run it")
 }
 
 // special are variables that the shell sets by itself.

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -164,10 +165,13 @@ func (c *command) one(w *syntax.Word) word {
 	return c.subscript(c.text(w.Parts))
 }
 
+// inSubscript matches how a command in a text begins.
+var inSubscript = regexp.MustCompile("\\$\\(|`|\\$\\{[ \t\n|(]")
+
 // subscript finds text that some shells run when they take it for the subscript of
 // an array, however it is quoted.
 func (c *command) subscript(w word) word {
-	if i := strings.IndexByte(w.text, '['); i >= 0 && (strings.Contains(w.text[i:], "$(") || strings.Contains(w.text[i:], "`")) {
+	if i := strings.IndexByte(w.text, '['); i >= 0 && inSubscript.MatchString(w.text[i:]) {
 		c.find(TX, "hides a command in a subscript")
 	}
 	return w
