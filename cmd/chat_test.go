@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,12 +57,21 @@ func (p *pane) write(name, text string) {
 	}
 }
 
-// start builds talkops and starts it.
+// built is talkops as its users have it, without the race detector.
+var built = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(buildDir, "talkops")
+	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/talkops").CombinedOutput(); err != nil {
+		return bin, fmt.Errorf("%w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// start starts talkops.
 func (p *pane) start(width, height int, srv *modeltest.Server, env map[string]string, args ...string) {
 	p.t.Helper()
-	bin := filepath.Join(p.t.TempDir(), "talkops")
-	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/talkops").CombinedOutput(); err != nil {
-		p.t.Fatalf("%v\n%s", err, out)
+	bin, err := built()
+	if err != nil {
+		p.t.Fatal(err)
 	}
 	p.run(bin, width, height, srv, env, args...)
 }

@@ -24,8 +24,19 @@ import (
 
 var gap = flag.Duration("gap", 0, "how long the network is gone in stories; 0: as each says")
 
+// buildDir is where tests build talkops, until all have run.
+var buildDir = filepath.Join(os.TempDir(), fmt.Sprintf("talkops-test-%d", os.Getpid()))
+
+// A tests runs all tests, and clears away what they built.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer os.RemoveAll(buildDir)
+	return t.M.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"talkops": func() { os.Exit(Main()) }, "docs-server": docsServer})
+	testscript.Main(tests{m}, map[string]func(){"talkops": func() { os.Exit(Main()) }, "docs-server": docsServer})
 }
 
 // TestStories runs the whole program against a scripted model and an emulated
