@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -22,7 +23,7 @@ func goReaches(dir, cache string) bool {
 			break
 		}
 		if root == filepath.Dir(root) {
-			return false // go has nothing to look at
+			return includes(dir) // of files that are named, or with GO111MODULE=off
 		}
 		root = filepath.Dir(root)
 	}
@@ -70,7 +71,7 @@ func escaped(name string) string {
 }
 
 // includes reports whether a file below root is one that names others to include: of
-// assembly, or of Go with C in it. A tree that is too large counts as one that has.
+// assembly, of Go with C in it, or for swig. A tree that is too large counts as one that has.
 func includes(root string) bool {
 	const most = 50_000
 	seen, found := 0, false
@@ -82,7 +83,7 @@ func includes(root string) bool {
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		case d.IsDir():
-		case strings.EqualFold(filepath.Ext(name), ".s"):
+		case slices.Contains([]string{".s", ".swig", ".swigcxx"}, strings.ToLower(filepath.Ext(name))):
 			found = true
 		case filepath.Ext(name) == ".go":
 			if !d.Type().IsRegular() {

@@ -26,7 +26,9 @@ func TestGoReaches(t *testing.T) {
 		files map[string]string
 		want  bool
 	}{
-		{"no module", map[string]string{"a.go": `import "C"`}, false},
+		{"no module", map[string]string{"a.go": "package a"}, false},
+		{"no module, and C", map[string]string{"a.go": `import "C"`}, true},
+		{"for swig", map[string]string{"go.mod": "module a\n", "a.go": "package a", "x.swigcxx": "%module x"}, true},
 		{"no requirements", map[string]string{"go.mod": "module a\n"}, false},
 		{"all of them known", map[string]string{"go.mod": known, "a.go": "package a"}, false},
 		{"one that is not", map[string]string{"go.mod": known + "require (\n\texample.com/other v1.0.0\n)\n"}, true},

@@ -43,6 +43,25 @@ func TestTakenApart(t *testing.T) {
 			t.Errorf("with such names, %q: %s (%s, %s), want %s", line, j.Verdict, j.Finding.Tier, j.Finding.Reason, want)
 		}
 	}
+	chart := onHost
+	chart.Secrets = func() []string { return []string{"/src/shop/chart/server.key"} }
+	chart.Composes = func(string) bool { return false }
+	chart.Tracked = func(string, []string, bool) ([]string, bool) { return nil, true }
+	chart.Workspace, chart.Dir = "/src/shop", "/src/shop"
+	for line, want := range map[string]approval.Verdict{
+		// A template shows any file of its chart.
+		`helm template x ./chart`: approval.Ask, `helm lint chart`: approval.Ask, `cd chart && helm lint`: approval.Ask, `helm template x ./other`: approval.Allow, `helm show values ./chart`: approval.Allow,
+		// What was looked at may be another file by then.
+		`cp evil.yaml compose.yaml; docker compose ps`: approval.Ask, `docker compose ps > out.txt`: approval.Ask, `docker compose ps`: approval.Allow,
+		// A search chooses what is put there.
+		`find tpl -type f -exec cp {} . \;`: approval.Ask, `find tpl -type f -exec cp -t sub {} +`: approval.Ask, `find . -name '*.tf' -exec cp {} backup/ \;`: approval.Allow,
+		// What was deleted is in no index.
+		`git log -p`: approval.Ask, `git log -p --all -3`: approval.Ask, `git log -p -S AKIA`: approval.Ask, `git log -p -n1 --diff-filter=D`: approval.Ask, `git log -p -3`: approval.Allow, `git log -pn2`: approval.Allow, `git log -p main..dev`: approval.Allow, `git log -p -- main.tf`: approval.Allow, `git log --all --oneline`: approval.Allow, `git log -S foo --oneline`: approval.Allow, `git log -p --since=2.days`: approval.Allow,
+	} {
+		if j := approval.Judge(line, chart, ""); j.Verdict != want {
+			t.Errorf("%q: %s (%s, %s), want %s", line, j.Verdict, j.Finding.Tier, j.Finding.Reason, want)
+		}
+	}
 	for name, want := range map[string]bool{
 		"a.tf": false, "my notes.md": false, "docs/it's here.md": false, "a - b.md": true, "a -e x.tf": true, "x /root/.ssh/id": true, "x ../b": true, "x\n/etc/a": true, "a .env .tf": true, `s"erver.k"ey`: true, `a\ b`: false,
 	} {

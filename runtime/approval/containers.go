@@ -127,7 +127,7 @@ func (c *command) composes() bool {
 	if c.Composes == nil || c.Place.Disposable {
 		return false
 	}
-	return c.dirs == nil || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Composes(d) })
+	return c.dirs == nil || c.wrote != nil && *c.wrote || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Composes(d) })
 }
 
 // inspects reports whether a format of docker inspect shows parts of a container that

@@ -164,11 +164,14 @@ func (c *command) placed(from word, to []word, tree, through bool) {
 		}
 		base := from.text[strings.LastIndexByte(strings.TrimRight(from.text, "/"), '/')+1:]
 		base = strings.TrimRight(base, "/")
-		if base == "" {
+		if base == "" && from.static {
 			continue
 		}
 		switch {
 		case !from.static:
+			if !from.input && c.picked(slices.ContainsFunc(at, func(p string) bool { return below(c.Workspace, p) })) {
+				c.find(T3, "may write files that run programs later")
+			}
 		case base == "." || base == "..":
 			if tree && slices.ContainsFunc(at, func(p string) bool { return p == path.Clean(c.Workspace) }) {
 				c.find(T3, "may write files that run programs later")
@@ -187,6 +190,12 @@ func (c *command) placed(from word, to []word, tree, through bool) {
 			c.find(T3, "writes a file that runs programs later")
 		}
 	}
+}
+
+// picked reports whether files whose names are not known, of which a search may leave
+// some out, can have a name that programs obey.
+func (c *command) picked(inside bool) bool {
+	return inside && (c.searched == nil || slices.ContainsFunc(strings.Fields(".envrc .npmrc .gitlab-ci.yml .pre-commit-config.yaml Jenkinsfile lefthook.yml cloudbuild.yaml mise.toml config.fish x.code-workspace"), func(name string) bool { return !c.searched(name) }))
 }
 
 // kept judges the copies that are kept of a file, whose names have something added.

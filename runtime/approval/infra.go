@@ -541,6 +541,14 @@ func (c *command) helm(args []word) {
 		c.secrets = true
 		c.find(T1s, "shows the values of a release", store)
 	}
+	if slices.Contains([]string{"lint", "template"}, verb) {
+		for _, w := range words[1:] {
+			c.held(literal(w), true) // a template may show any file of the chart
+		}
+		if verb == "lint" && len(words) == 1 {
+			c.held(literal("."), true)
+		}
+	}
 	if slices.Contains([]string{"lint", "template", "show", "inspect"}, verb) {
 		for _, w := range words[1:] {
 			if strings.HasPrefix(w, "/") || strings.HasPrefix(w, ".") || strings.Contains(w, "/../") {

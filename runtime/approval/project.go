@@ -58,7 +58,10 @@ func (c *command) golang(args []word) {
 		}
 		c.find(T2, "formats files")
 	case "vet":
-		if c.goReaches() {
+		away := slices.ContainsFunc(args[1:], func(w word) bool {
+			return strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..") || !w.static
+		})
+		if c.goReaches() || away && c.GoReaches != nil && !c.Place.Disposable {
 			c.find(T3, "may fetch what the project names, or start a compiler")
 		}
 		c.find(T0, "looks")

@@ -166,6 +166,7 @@ type command struct {
 	patterns map[string]bool   // variables that hold the names that a pattern stands for
 	direct   bool              // a simple command as it stands, not one that a program starts
 	moves    bool              // a function may change the directory
+	searched func(string) bool // the search that names the files leaves out one of that name
 	spares   func(string) bool // the program leaves out a file of that name in the workspace
 	compares bool              // values are compared, not shown
 	wrote    *bool             // a file was written, with what is not known

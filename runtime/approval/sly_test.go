@@ -83,7 +83,7 @@ func TestSlyInSurroundings(t *testing.T) {
 	c.GoReaches = func(dir string) bool { return filepath.Base(dir) == "theirs" }
 	for line, allowed := range map[string]bool{
 		`XDG_CONFIG_HOME=$PWD/x; git status`: false, `read -r XDG_CONFIG_HOME < f; git status`: false, `for XDG_CONFIG_HOME in x; do git status; done`: false, `OTHER=x; git status`: true, `AWS_REGION=x; ls`: true,
-		`terraform state list`: true, `terraform plan`: false, `go vet ./...`: true, `cd theirs && go vet`: false, `echo x > a.go; go vet`: false, `gofmt -w . && go vet ./...`: true, `sed -i s/a/b/ a.go && go vet`: false, `cd theirs && go doc x`: false, `cd theirs && go version`: true, `cd "$PWD"/x$? && go vet`: false, `cd theirs && terraform output`: false, `terraform -chdir=theirs workspace list`: false, `cd ours; terraform state list`: true,
+		`terraform state list`: true, `terraform plan`: false, `go vet ./...`: true, `go vet ../theirs/a.go`: false, `cd theirs && go vet`: false, `echo x > a.go; go vet`: false, `gofmt -w . && go vet ./...`: true, `sed -i s/a/b/ a.go && go vet`: false, `cd theirs && go doc x`: false, `cd theirs && go version`: true, `cd "$PWD"/x$? && go vet`: false, `cd theirs && terraform output`: false, `terraform -chdir=theirs workspace list`: false, `cd ours; terraform state list`: true,
 		`find . -name HEAD -execdir git status \;`: false, `find . -name x -execdir docker compose ps \;`: false,
 		`mv d e; echo x >> e/l`: false, `cp -r d e && echo x > e/l`: false, `cp -r d e; cd e; cat l`: false, `mv d e; cat e/l`: false, `cp a.txt e/; echo x > e/l`: true, `mv d e; echo x > l`: true, `helm show readme .`: false,
 	} {

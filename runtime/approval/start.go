@@ -370,7 +370,8 @@ func (c *command) findFiles(args []word) {
 				in.Remotes = func(string) ([]string, bool) { return nil, false }
 			}
 			in = in.child()
-			in.spares = c.under(roots, sought(args))
+			in.searched = sought(args)
+			in.spares = c.under(roots, in.searched)
 			in.perFile(words, !c.here() && len(roots) == 0)
 		case "-delete":
 			for _, r := range roots {

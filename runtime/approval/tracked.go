@@ -78,6 +78,9 @@ func (c *command) tracked(verb string, rest []word) {
 			paths = append(paths, w)
 		}
 	}
+	if (verb == "log" || verb == "whatchanged") && len(paths) == 0 && !recent(o, words) {
+		c.find(T1s, "may show credentials of older revisions; say which files, or how many commits")
+	}
 	for _, dir := range c.dirs {
 		all, known := c.Tracked(dir, words, verb == "diff" || verb == "status")
 		all = slices.DeleteFunc(all, func(name string) bool {
@@ -92,6 +95,23 @@ func (c *command) tracked(verb string, rest []word) {
 			c.find(T1s, "shows files of credentials, too: "+strings.TrimPrefix(all[0], c.Workspace+"/"))
 		}
 	}
+}
+
+// recent reports whether git log is told where to end, and looks for no text: what was
+// deleted long ago is in no index.
+func recent(o options, revisions []string) bool {
+	if o.has("-S", "-G", "-g", "--walk-reflogs", "--all", "--branches", "--remotes", "--tags", "--glob", "--diff-filter", "--grep") {
+		return false
+	}
+	if o.has("-n", "--max-count", "--since", "--after", "--no-walk") || slices.ContainsFunc(revisions, func(r string) bool { return strings.Contains(r, "..") || strings.HasPrefix(r, "^") }) {
+		return true
+	}
+	for name := range o.given {
+		if strings.Trim(name, "-0123456789#") == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // asked reports whether a path that git is given may be for a file.
