@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,17 +29,23 @@ type vendor struct {
 var errStuck = errors.New("it is busy")
 
 func (v *vendor) creation(name string) opening.Creation[string] {
+	var mu sync.Mutex // what is asked for comes late
+	add := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		v.there = append(v.there, name)
+	}
 	return opening.Creation[string]{
 		Name: name,
 		Send: func(ctx context.Context) (string, error) {
 			if v.early {
-				v.there = append(v.there, name)
+				add()
 			}
 			if rest.Sleep(ctx, v.after) != nil {
 				return "", ctx.Err()
 			}
 			if !v.early && v.err == nil {
-				v.there = append(v.there, name)
+				add()
 			}
 			return name, v.err
 		},
@@ -48,6 +55,8 @@ func (v *vendor) creation(name string) opening.Creation[string] {
 			if v.blind {
 				return nil, errStuck
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			return slices.Clone(v.there), nil
 		},
 		ID: func(m string) string { return m },
@@ -55,6 +64,8 @@ func (v *vendor) creation(name string) opening.Creation[string] {
 			if v.stuck {
 				return errStuck
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			v.there = slices.DeleteFunc(v.there, func(m string) bool { return m == id })
 			if v.twice {
 				v.twice, v.there = false, append(v.there, name)
