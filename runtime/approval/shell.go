@@ -123,6 +123,7 @@ func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
+	c.plainly(f)
 	c.list(f.Stmts)
 }
 

@@ -41,6 +41,7 @@ func (c *command) line(text string) {
 			inner := c.child()
 			inner.effects = c.effects
 			inner.in = input{}
+			inner.plainly(f)
 			inner.list(f.Stmts)
 		}
 	}
