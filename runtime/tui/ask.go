@@ -49,7 +49,7 @@ func (v *view) question(room int) string {
 	}
 	b.WriteString(v.styles.strong.Render("May this run?") + " " + where + "\n")
 	text := term.Clean(cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
-	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(q.Tool+": "+text, "\t", "    "), v.width-2, ""), "\n")
+	lines := strings.Split(wrapped(q.Tool+": "+text, v.width-2), "\n")
 	if q.Shown != nil {
 		lines = v.styles.edit(*q.Shown, v.width-2)
 	}
@@ -217,7 +217,7 @@ func rows(words []string, width int) []string {
 			if line != "" {
 				all = append(all, line)
 			}
-			lines := strings.Split(ansi.Wrap(w, width-2, ""), "\n")
+			lines := strings.Split(wrapped(w, width-2), "\n")
 			if len(lines) > rowsMost {
 				lines = append(lines[:rowsMost-1:rowsMost-1], ansi.Truncate(lines[rowsMost-1], width-4, "")+" …")
 			}

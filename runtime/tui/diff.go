@@ -31,7 +31,7 @@ func (s styles) edit(e tool.Edit, width int) []string {
 		after = ""
 	}
 	if e.Note != "" {
-		return []string{s.strong.Render(ansi.Truncate(head+oneLine(e.Path)+": "+e.Note, width, "…"))}
+		return s.title(head+oneLine(e.Path)+": "+e.Note, width)
 	}
 	var hunks []*udiff.Hunk
 	if u, err := udiff.ToUnifiedDiff("a", "b", before, udiff.Lines(before, after), 3); err == nil {
@@ -48,7 +48,7 @@ func (s styles) edit(e tool.Edit, width int) []string {
 			}
 		}
 	}
-	out := []string{s.strong.Render(ansi.Truncate(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width, "…"))}
+	out := s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width)
 	if len(hunks) == 0 {
 		return append(out, s.dim.Render("  no line is changed"))
 	}
@@ -63,6 +63,21 @@ func (s styles) edit(e tool.Edit, width int) []string {
 		}
 	}
 	return out
+}
+
+// title is what is done to which file, whole: it is what the user agrees to.
+func (s styles) title(text string, width int) []string {
+	if ansi.StringWidth(text) <= width {
+		return []string{s.strong.Render(text)}
+	}
+	lines := strings.Split(wrapped(text, width-2), "\n")
+	for i, l := range lines {
+		if i > 0 {
+			l = "  " + l
+		}
+		lines[i] = s.strong.Render(l)
+	}
+	return lines
 }
 
 // row is text of a file without its line end, in one line of the terminal.

@@ -331,3 +331,75 @@ func TestACallThatDidNotBegin(t *testing.T) {
 	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "edit_file", Code: sandbox.CodeInvalidArgument}})
 	b.until("it is told", func() bool { return strings.Contains(b.all(), "✗ edit_file invalid argument") })
 }
+
+// TestALongPathIsKnownByItsEnd holds that in a narrow window the file is seen that a call
+// is about: whole where the user is asked, and by its name where it was done.
+func TestALongPathIsKnownByItsEnd(t *testing.T) {
+	const path = "/home/acme/infrastructure/modules/network/environments/staging/deployment.yaml"
+	b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+	b.update(sized(60, 24))
+	for _, edit := range []tool.Edit{{Path: path, Before: []byte("a\n"), After: []byte("b\n")}, {Path: path, Gone: true, Note: "a directory, with all in it"}} {
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{Tool: "edit_file", Plan: tool.Plan{Effect: tool.Writes, Path: path}, Place: approval.Place{Provider: "acme", ID: "box-1"}},
+			Why:     approval.Decision{Tier: approval.T2, Reason: "changes the workspace"},
+			Offers:  []approval.Choice{approval.Once, approval.Refuse}, Shown: &edit,
+		}, make(chan approval.Answer, 1)})
+		view := b.view()
+		if !strings.Contains(strings.Join(strings.Fields(view), ""), path) {
+			t.Errorf("the path is not seen whole in\n%s", view)
+		}
+		for l := range strings.SplitSeq(view, "\n") {
+			if ansi.StringWidth(l) > 60 {
+				t.Errorf("too wide: %q", l)
+			}
+		}
+		b.v.settled()
+	}
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "read_file", Path: path, Provider: "acme"}})
+	if view := b.view(); !strings.Contains(view, "staging/deployment.yaml ") || !strings.Contains(view, "[acme] …") {
+		t.Errorf("the name of the file is not seen in\n%s", view)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "read_file"}})
+	b.until("it is told with its name", func() bool {
+		return strings.Contains(b.all(), "staging/deployment.yaml") && strings.Contains(b.all(), "✓ read_file")
+	})
+}
+
+// TestHyphensAreOfTheirWord holds that an option is not parted from its hyphens at the
+// end of a line, and that every hyphen stays what it is.
+func TestHyphensAreOfTheirWord(t *testing.T) {
+	text := "kubectl apply --server-side --field-manager=acme non\u2011breaking -f\tk8s/a-b.yaml " + strings.Repeat("long", 20)
+	for width := 12; width < 70; width++ {
+		got := wrapped(text, width)
+		if squeezed := func(s string) string { return strings.Join(strings.Fields(s), "") }; squeezed(got) != squeezed(text) {
+			t.Fatalf("at %d something else is seen:\n%s", width, got)
+		}
+		for l := range strings.SplitSeq(got, "\n") {
+			if ansi.StringWidth(l) > width {
+				t.Errorf("at %d too wide: %q", width, l)
+			}
+			if width > 24 && strings.HasSuffix(l, "-") {
+				t.Errorf("at %d an option is parted: %q", width, l)
+			}
+		}
+	}
+}
+
+// TestWhatACommandPrintedIsSeenAtAQuestion holds that Ctrl+O does what the folded output
+// says while the next call waits for its answer.
+func TestWhatACommandPrintedIsSeenAtAQuestion(t *testing.T) {
+	b := open(t, &desk{place: approval.Place{Provider: "acme", ID: "box-1"}})
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: "list"}})
+	b.update(eventMsg{agent.CallOutput{ID: "a", Data: "the first\n" + strings.Repeat("more\n", 50)}})
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.until("it is folded", func() bool { return strings.Contains(b.all(), "Ctrl+O or /output 1 shows all") })
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "make"}, Place: approval.Place{Provider: "acme", ID: "box-1"}},
+		Offers:  []approval.Choice{approval.Once, approval.Refuse},
+	}, make(chan approval.Answer, 1)})
+	b.press("ctrl+o")
+	b.until("all is shown", func() bool { return strings.Contains(b.all(), "the first\n") })
+	if !strings.Contains(b.view(), "May this run?") {
+		t.Errorf("the question is gone:\n%s", b.view())
+	}
+}

@@ -46,6 +46,9 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 			v.typed = time.Now()
 			v.typesOn(k)
 		}
+		if name == "ctrl+o" && v.unseen && len(v.outputs) > 0 { // what is asked may hang on it
+			return v, v.show(len(v.outputs) - 1)
+		}
 		if name != "ctrl+c" && name != "esc" {
 			return v, nil
 		}

@@ -219,7 +219,7 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 	case e.Tool == "execute":
 		result = "exit 0"
 	}
-	out := []string{v.fit(mark+" "+v.call(c), v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))}
+	out := []string{v.called(mark, c, v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))}
 	if e.Tool == "execute" {
 		tail := c.tail
 		if c.rest != "" {
@@ -248,6 +248,19 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 		}
 	}
 	return v.tell(byTool, strings.Join(out, "\n"))
+}
+
+// called is the line of a call. Of a path that is too long for it the end is seen.
+func (v *view) called(mark string, c *card, end string) string {
+	line := mark + " " + v.call(c)
+	if c.Command == "" && c.Path != "" {
+		path := oneLine(c.Path)
+		over := ansi.StringWidth(line) + 1 + ansi.StringWidth(end) - v.width
+		if over > 0 && over+1 < ansi.StringWidth(path) {
+			line = strings.TrimSuffix(line, path) + ansi.TruncateLeft(path, over+1, "…")
+		}
+	}
+	return v.fit(line, end)
 }
 
 // call words a tool call and where it runs.

@@ -277,11 +277,31 @@ func (v *view) fit(line, end string) string {
 
 // hang wraps text; what follows its first line stands further in than that.
 func (v *view) hang(text string, in int) string {
-	return strings.ReplaceAll(ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), v.width-in, ""), "\n", "\n"+strings.Repeat(" ", in))
+	return strings.ReplaceAll(wrapped(text, v.width-in), "\n", "\n"+strings.Repeat(" ", in))
 }
 
 func (v *view) wrap(text string) string {
-	return ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), v.width, "")
+	return wrapped(text, v.width)
+}
+
+// wrapped is text in lines of at most width columns, broken between words. A hyphen
+// is part of its word: "--" at the end of a line would be read as a word of a command.
+func wrapped(text string, width int) string {
+	const stays = '\u2011' // as wide as a hyphen, and nothing breaks at it
+	var was []rune
+	text = strings.Map(func(r rune) rune {
+		if r == '-' || r == stays {
+			was = append(was, r)
+			return stays
+		}
+		return r
+	}, strings.ReplaceAll(text, "\t", "    "))
+	return strings.Map(func(r rune) rune {
+		if r == stays && len(was) > 0 {
+			r, was = was[0], was[1:]
+		}
+		return r
+	}, ansi.Wrap(text, width, ""))
 }
 
 func (v *view) echo(text string) tea.Cmd {
@@ -319,7 +339,7 @@ func (v *view) content() (text string, above int) {
 		b.WriteString(l + "\n")
 	}
 	if c := v.card; c != nil && v.ask == nil {
-		b.WriteString(v.fit("⏵ "+v.call(c), v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
+		b.WriteString(v.called("⏵", c, v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
 		shown := tailLines
 		if v.wide && !v.own {
 			shown = max(v.height-inputMost-4, tailLines)
