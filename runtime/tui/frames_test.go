@@ -403,3 +403,14 @@ func TestWhatACommandPrintedIsSeenAtAQuestion(t *testing.T) {
 		t.Errorf("the question is gone:\n%s", b.view())
 	}
 }
+
+// TestHelpIsInColumns holds that in a narrow window what a command does stays beside it.
+func TestHelpIsInColumns(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(40, 24))
+	b.typed("/help")
+	b.press("enter")
+	b.until("help is shown", func() bool {
+		return strings.Contains(b.all(), "\n!command   run a command where the tools\n           work, and let")
+	})
+}
