@@ -180,7 +180,7 @@ func TestChatShowsAChangeBeforeItIsMade(t *testing.T) {
 			}
 			p.say("Scale it")
 			p.await(`May this run\?`)
-			p.await(`\+1 -1: changes /`)
+			p.await(`\+1 -1: changes\s+/`)
 			if width < 120 {
 				p.await(`(?s)2 -replicas: 1.*2 \+replicas: 3`)
 			} else {
