@@ -209,10 +209,14 @@ func (l *look) ask(ctx context.Context, args ...string) ([]byte, int, error) {
 	return stdout.Bytes(), exit, nil
 }
 
-// verbOf is the first word that is no option.
+// verbs are what the programs are asked to do in order to look.
+var verbs = []string{"plan", "show", "workspace", "diff", "get", "config", "apply", "delete", "upgrade", "uninstall", "status", "list", "template"}
+
+// verbOf is what a program is asked to do; the value of an option that stands before
+// is not.
 func verbOf(args []string) string {
 	for _, a := range args[1:] {
-		if !strings.HasPrefix(a, "-") {
+		if slices.Contains(verbs, a) {
 			return a
 		}
 	}

@@ -243,6 +243,9 @@ func TestKubectl(t *testing.T) {
 	if log() != want {
 		t.Errorf("asked\n%swant\n%s", log(), want)
 	}
+	if c := p.of(t, dir, "kubectl --context acme-staging delete secret db"); c.Known || !strings.Contains(c.Problem, "looking with kubectl get has to be asked for itself") {
+		t.Errorf("got %s", c)
+	}
 	if c := p.of(t, dir, "kubectl delete secret db"); c.Known || !strings.Contains(c.Problem, "has to be asked for itself: it ") {
 		t.Errorf("got %s", c)
 	}
