@@ -32,7 +32,7 @@ printenv: -0 --null name*
 nice: +first -# -n=num --adjustment=num cmd
 nohup,builtin,exec,time: +first cmd
 time: -pv -f=text --format=text --portability --verbose
-setsid: +first -wcf --wait cmd
+setsid: +first -wc --wait cmd
 stdbuf: +first -ioe=text --input=text --output=text --error=text cmd
 ionice: +first -cn=num --class=num --classdata=num cmd
 timeout: +first -v -k=num -s=text --kill-after=num --signal=text --preserve-status --foreground --verbose num cmd

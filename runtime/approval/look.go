@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// revision matches what cloc takes for one of git's where there is no such file.
+var revision = regexp.MustCompile(`(?i)^(?:[a-f\d]{5,64}|master|main|head)(?:[~^@].*)?$`)
+
 // look judges what programs that print do beside reading the files that they name,
 // which their forms tell.
 func (c *command) look(name string, args []word) {
@@ -72,6 +75,9 @@ func (c *command) look(name string, args []word) {
 		for _, w := range o.operands {
 			if !w.static || w.glob || strings.ContainsAny(w.text, "'\"`$;|&<> \n") || slices.Contains(strings.Fields(".tar .tgz .gz .bz2 .tbz2 .xz .txz .zip .whl .ez .jar .war .rpm .deb .z .cpio .7z .dmg"), strings.ToLower(path.Ext(w.text))) {
 				c.find(T3, "may run a program that unpacks")
+			}
+			if revision.MatchString(w.text) {
+				c.find(T3, "may be packed by git, with the programs of its settings")
 			}
 		}
 	case "mdcat":

@@ -27,6 +27,8 @@ func TestSlyOnHost(t *testing.T) {
 		`cd sub && cp --parents .husky/pre-commit ..`, `cd sub && cp --paren .github/workflows/x.yml ..`, `cp -b --suf=nvrc f .e`, `command time --outp=.envrc ls`, `/usr/bin/time -f x --outpu=.envrc ls`,
 		`sed -I.bak s/a/b/ .envrc`, `sed -I '' s/a/b/ .envrc`, `sed -i '' 'w .envrc' f`, `sed -i p 'w .envrc' f`, `jsonlint -i x.json`,
 		`awk 'BEGIN{for(k in SYMTAB["ENV" "IRON"]) print k}'`, `fd . -x echo \; -x rm`, `fd . --exec echo \; --exec-batch rm`, `cloc "a';touch x;'.tar"`, `cloc x.tar`,
+		// git packs a revision with the programs of its settings; and what is left behind keeps running.
+		`cloc HEAD`, `cd sub/refs && cloc HEAD~1`, `cloc d11c1adc`, `setsid -f sleep 1000`, `setsid -wf sleep 1000`,
 		// Files elsewhere are shown, also by complaints about them.
 		`helm template . --set-file a=a.txt,b=/home/dev/x`, `helm template . -f a.yaml,/home/dev/x.yaml`, `git diff ./../x a.txt`, `git diff sub/../../x a.txt`, `git blame --contents=/etc/shadow a.txt`, `git blame -S /etc/shadow a.txt`, `git blame -S/etc/shadow a.txt`,
 		`git stash show -p -- .env`, `git grep -f /etc/shadow`, `git grep -f/etc/shadow x`, `file -m a.txt:/etc/shadow a.txt`, `yamllint -c /etc/shadow .`, `yamllint -d 'extends: /etc/shadow' .`, `shellcheck -a -x s.sh`, `xmllint --noout --schema x.xsd a.xml`, `stern x --template-file /etc/shadow`, `stern x -T /etc/shadow`,
