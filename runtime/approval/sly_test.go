@@ -29,6 +29,9 @@ func TestSlyOnHost(t *testing.T) {
 		`awk 'BEGIN{for(k in SYMTAB["ENV" "IRON"]) print k}'`, `fd . -x echo \; -x rm`, `fd . --exec echo \; --exec-batch rm`, `cloc "a';touch x;'.tar"`, `cloc x.tar`,
 		// git packs a revision with the programs of its settings; and what is left behind keeps running.
 		`cloc HEAD`, `cd sub/refs && cloc HEAD~1`, `cloc d11c1adc`, `setsid -f sleep 1000`, `setsid -wf sleep 1000`,
+		// Names of files become the text of a program, or the program.
+		`ls | xargs -Ip sed -n p a.txt`, `ls | xargs -I 1p sed -n 1p a.txt`, `git ls-files | xargs -ip sed -n p a.txt`, `ls | xargs --replace=p sed -n p a.txt`, `ls | xargs -rIa awk a b`, `ls | xargs -Igit git status`, `find . | xargs -I"$x" sed -n p a.txt`,
+		`ls | xargs -Ix cat /etc/x`, `ls | xargs -Ix cat ../x`, `ls | xargs -I{} cat ~/.ssh/{}`, `ls | xargs -I{} cat {}/../../x`, `ls | xargs -I{} cat "$(cat a.txt)/{}"`, `ls | xargs cat "$(cat a.txt)"`,
 		// Files elsewhere are shown, also by complaints about them.
 		`helm template . --set-file a=a.txt,b=/home/dev/x`, `helm template . -f a.yaml,/home/dev/x.yaml`, `git diff ./../x a.txt`, `git diff sub/../../x a.txt`, `git blame --contents=/etc/shadow a.txt`, `git blame -S /etc/shadow a.txt`, `git blame -S/etc/shadow a.txt`,
 		`git stash show -p -- .env`, `git grep -f /etc/shadow`, `git grep -f/etc/shadow x`, `file -m a.txt:/etc/shadow a.txt`, `yamllint -c /etc/shadow .`, `yamllint -d 'extends: /etc/shadow' .`, `shellcheck -a -x s.sh`, `xmllint --noout --schema x.xsd a.xml`, `stern x --template-file /etc/shadow`, `stern x -T /etc/shadow`,

@@ -289,9 +289,19 @@ func (c *command) xargs(args []word) {
 			return
 		}
 	}
+	var places []word // what stands for the input in the words of the program
+	for _, w := range o.values("-I", "-i", "--replace", "-J") {
+		if w.text == "" && w.static {
+			w.text = "{}"
+		}
+		places = append(places, w)
+	}
+	inside := make([]bool, len(rest)) // a name in the word leads nowhere but below where the shell is
 	for i, w := range rest {
-		if i > 0 && (strings.Contains(w.text, "{}") || w.text == "%" || w.text == "_") {
+		stands := slices.ContainsFunc(places, func(p word) bool { return !p.static || strings.Contains(w.text, p.text) })
+		if stands || i > 0 && (strings.Contains(w.text, "{}") || w.text == "%" || w.text == "_") {
 			rest[i].static = false
+			inside[i] = w.static && !strings.HasPrefix(w.text, "/") && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "..")
 		}
 	}
 	names := c.in.names && !o.has("-a", "--arg-file")
@@ -299,7 +309,7 @@ func (c *command) xargs(args []word) {
 		c.find(T3, "may take a part of the name of a file for an option or another file; -print0 with xargs -0 does not")
 	}
 	for i := range rest {
-		rest[i].found = names && !rest[i].static && !strings.HasPrefix(rest[i].text, "-")
+		rest[i].found = names && inside[i]
 	}
 	c = c.child()
 	c.spares = c.in.spares
