@@ -48,18 +48,32 @@ func (a *app) homes() []*workspace.Home {
 	return list
 }
 
+// homeNamed is the work of a run, by its ID or that of its sandbox; a run of which
+// nothing came home has to be named by its own. It is nil if nothing is kept of it.
+func (a *app) homeNamed(run string) *workspace.Home {
+	for _, h := range slices.Backward(a.homes()) {
+		if h.Run.ID == run || h.Run.Sandbox == run || "talkops-"+h.Run.ID == run {
+			return h
+		}
+	}
+	for _, h := range session.Homes(a.savedDir()) {
+		if h.Run.ID == run {
+			return h
+		}
+	}
+	return nil
+}
+
 // homeOf finds the work of the run that is named, or of the project's last.
 func (a *app) homeOf(c *cobra.Command, flags *given, run string) (*workspace.Home, error) {
-	list := a.homes()
-	slices.Reverse(list)
 	if run != "" {
-		for _, h := range list {
-			if h.Run.ID == run || h.Run.Sandbox == run || "talkops-"+h.Run.ID == run {
-				return h, a.sayUnfinished(h)
-			}
+		if h := a.homeNamed(run); h != nil {
+			return h, a.sayUnfinished(h)
 		}
 		return nil, &usageError{fmt.Sprintf("no work of a run %q is kept; see: talkops sandbox rescue", run)}
 	}
+	list := a.homes()
+	slices.Reverse(list)
 	cfg, err := a.loadFor(c, flags)
 	if err != nil {
 		return nil, err
@@ -517,12 +531,7 @@ func (a *app) listWork() error {
 
 // rescue gets the work of a run, of which at most so many bytes come home.
 func (a *app) rescue(ctx context.Context, run string, most int64) error {
-	var h *workspace.Home
-	for _, x := range a.homes() {
-		if x.Run.ID == run || x.Run.Sandbox == run || "talkops-"+x.Run.ID == run {
-			h = x
-		}
-	}
+	h := a.homeNamed(run)
 	if h == nil {
 		return &usageError{fmt.Sprintf("no work of a run %q is kept; see: talkops sandbox rescue", run)}
 	}
@@ -552,7 +561,11 @@ func (a *app) rescue(ctx context.Context, run string, most int64) error {
 			fmt.Fprintln(a.streams.Out, term.Clean(file))
 		}
 	}
-	a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)
+	if len(h.Changes) > 0 {
+		a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)
+	} else {
+		a.warnf("run %s has no changes to be made", h.Run.ID)
+	}
 	if lost, is := errors.AsType[*workspace.LostError](missed); is {
 		return &exportError{"some of the work is in the sandbox alone", lost}
 	}
