@@ -41,7 +41,7 @@ func (c *command) look(name string, args []word) {
 		return
 	case "yq":
 		for _, w := range c.yqTexts(o) {
-			if !w.static || !filters(w.text, yqWords) {
+			if !w.static || w.glob || !filters(w.text, yqWords) {
 				c.find(T1s, "may read more than the file")
 			}
 		}
@@ -109,7 +109,7 @@ func (c *command) fd(name string, args []word) {
 				break
 			}
 			if strings.ContainsAny(w.text, "{}") {
-				w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{")
+				w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{") && !strings.Contains(w.text, "..")
 			}
 			words = append(words, w)
 		}
@@ -261,7 +261,7 @@ func (c *command) awk(args []word) {
 		return
 	}
 	program := o.operands[0]
-	if !program.static || !awkLooks(program.text) {
+	if !program.static || program.glob || !awkLooks(program.text) {
 		c.find(T3, "runs a program text that was not read")
 		return
 	}

@@ -360,7 +360,7 @@ func (c *command) findFiles(args []word) {
 			for i++; i < len(args) && !(args[i].static && (args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}")); i++ {
 				w := args[i]
 				if strings.Contains(w.text, "{}") {
-					w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{}")
+					w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{}") && !strings.Contains(w.text, "..")
 				}
 				words = append(words, w)
 			}
