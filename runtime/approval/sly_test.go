@@ -32,7 +32,7 @@ func TestSlyOnHost(t *testing.T) {
 		// Names of files become the text of a program, or the program.
 		`ls | xargs -Ip sed -n p a.txt`, `ls | xargs -I 1p sed -n 1p a.txt`, `git ls-files | xargs -ip sed -n p a.txt`, `ls | xargs --replace=p sed -n p a.txt`, `ls | xargs -rIa awk a b`, `ls | xargs -Igit git status`, `find . | xargs -I"$x" sed -n p a.txt`,
 		`ls | xargs -Ix cat /etc/x`, `ls | xargs -Ix cat ../x`, `ls | xargs -I{} cat ~/.ssh/{}`, `ls | xargs -I{} cat {}/../../x`, `ls | xargs -I{} cat "$(cat a.txt)/{}"`, `ls | xargs cat "$(cat a.txt)"`,
-		`find . -exec cat {}/../../x \;`, `find . -type d -exec cat {}/../../x +`, `find . -execdir cat {}/../../x \;`, `fd . -x cat {}/../../x`, `fd . -x cat {//}/../../x`, `awk * a.txt`, `for f in *; do awk $f a.txt; done`, `yq [e]* a.yaml`,
+		`find . -exec cat {}/../../x \;`, `find . -type d -exec cat {}/../../x +`, `find . -execdir cat {}/../../x \;`, `fd . -x cat {}/../../x`, `fd . -x cat {//}/../../x`, `awk * a.txt`, `for f in *; do awk $f a.txt; done`, `yq [e]* a.yaml`, `for f in *; do bash -c "ls $f"; done`, `for f in *; do sh -c "cat $f"; done`,
 		// Files elsewhere are shown, also by complaints about them.
 		`helm template . --set-file a=a.txt,b=/home/dev/x`, `helm template . -f a.yaml,/home/dev/x.yaml`, `git diff ./../x a.txt`, `git diff sub/../../x a.txt`, `git blame --contents=/etc/shadow a.txt`, `git blame -S /etc/shadow a.txt`, `git blame -S/etc/shadow a.txt`,
 		`git stash show -p -- .env`, `git grep -f /etc/shadow`, `git grep -f/etc/shadow x`, `file -m a.txt:/etc/shadow a.txt`, `yamllint -c /etc/shadow .`, `yamllint -d 'extends: /etc/shadow' .`, `shellcheck -a -x s.sh`, `xmllint --noout --schema x.xsd a.xml`, `stern x --template-file /etc/shadow`, `stern x -T /etc/shadow`,

@@ -50,7 +50,7 @@ func (c *command) line(text string) {
 
 // text2 judges a word that a shell will read.
 func (c *command) text2(w word) {
-	if !w.static {
+	if !w.static || w.glob {
 		c.find(TX, "runs text that is not known")
 		return
 	}
