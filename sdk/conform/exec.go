@@ -227,7 +227,7 @@ func (c *Case) gone(ctx context.Context, file string) {
 	script := `p=$(cat "$1") || exit 0
 i=0
 while kill -0 "$p" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' /proc/$p/status 2>/dev/null; do
-	[ $i -ge 20 ] && exit 9
+	[ $i -ge 50 ] && exit 9
 	i=$((i+1)); sleep 0.1
 done
 exit 0`
