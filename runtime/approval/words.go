@@ -18,7 +18,7 @@ func (c *command) redirect(r *syntax.Redirect) {
 		c.part = "a here-document"
 		w := c.document(r)
 		c.in = input{unknown: true}
-		if w.static {
+		if w.static && !w.glob {
 			c.in = input{text: &w.text}
 		}
 		return
@@ -26,7 +26,7 @@ func (c *command) redirect(r *syntax.Redirect) {
 		c.part = "a here-string"
 		w := c.one(r.Word)
 		c.in = input{unknown: true}
-		if w.static {
+		if w.static && !w.glob {
 			c.in = input{text: &w.text}
 		}
 		return
@@ -79,7 +79,7 @@ func (c *command) document(r *syntax.Redirect) word {
 			w.text += text
 		case *syntax.ParamExp:
 			value, ok := c.value(x)
-			w.text, w.static = w.text+value, w.static && ok
+			w.text, w.static = w.text+value, w.static && ok && !c.patterns[x.Param.Value]
 		default:
 			w.static = false
 		}
