@@ -439,7 +439,7 @@ func (k kind) fits(c *command, w word) bool {
 	case aMode:
 		return w.static && w.text != "" && !strings.ContainsAny(w.text, "st") && strings.Trim(w.text, "ugoarwxX+-=,01234567") == "" && len(strings.TrimLeft(w.text, "0")) < 14 && !(strings.Trim(w.text, "01234567") == "" && len(strings.TrimLeft(w.text, "0")) > 3)
 	case aFormat:
-		return w.static && !strings.Contains(w.text, "%G") && !strings.Contains(w.text, "signature")
+		return w.static && !w.glob && !strings.Contains(w.text, "%G") && !strings.Contains(w.text, "signature")
 	case aShape:
 		for _, p := range []string{"jsonpath=", "custom-columns=", "go-template="} {
 			if strings.HasPrefix(w.begins(), p) {

@@ -231,7 +231,7 @@ func (c *command) sed(args []word) {
 		edits = edits || name == "-i" || name == "--in-place"
 	}
 	for _, s := range scripts {
-		if !s.static || !sedLooks.MatchString(s.text) || sedBracket.MatchString(s.text) {
+		if !s.static || s.glob || !sedLooks.MatchString(s.text) || sedBracket.MatchString(s.text) {
 			c.find(T3, "runs a program text that was not read")
 		}
 	}
