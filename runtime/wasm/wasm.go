@@ -66,7 +66,7 @@ const (
 	describeWithin = 5 * time.Second
 	graceExec      = 6 * time.Second
 	graceOther     = 3 * time.Second
-	killWithin     = 2500 * time.Millisecond
+	killWithin     = 8 * time.Second
 	destroyWithin  = 30 * time.Second
 	mostToken      = 8 << 10
 	mostPages      = 1000
