@@ -232,7 +232,7 @@ func (a *app) paged(ctx context.Context, write func(io.Writer) error) error {
 	wait := func() error { return nil }
 	if less, err := exec.LookPath("less"); err == nil {
 		cmd := exec.CommandContext(ctx, less, "-FRX")
-		cmd.Stdout, cmd.Stderr = a.streams.Out, a.streams.Err
+		cmd.Stdout, cmd.Stderr = a.streams.Out, a.streams.Raw()
 		in, err := cmd.StdinPipe()
 		if err == nil {
 			err = cmd.Start()

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -43,6 +44,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	for _, c := range take {
 		within[path.Dir(c.Name)] = true
 	}
+	s.Told()
 	take = slices.DeleteFunc(take, func(c workspace.Change) bool { return within[c.Name] })
 	for i, c := range take {
 		if i == mostNamed {
@@ -79,17 +81,11 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		case "a", "apply":
 			return wish{what: "apply"}
 		case "b", "branch":
-			if name = strings.TrimSpace(name); name == "" {
-				name, err = a.askText(ctx, fmt.Sprintf("Name of the branch (talkops/%s): ", h.Run.ID))
-				if err != nil {
-					return otherwise
-				}
-			}
-			if name == "" {
-				name = "talkops/" + h.Run.ID
-			}
-			if !workspace.BranchName(ctx, name) {
-				a.warnf("%s cannot be the name of a branch.", quoted(name))
+			name, err = a.askBranch(ctx, h, strings.TrimSpace(name))
+			switch {
+			case err != nil:
+				return otherwise
+			case name == "":
 				continue
 			}
 			return wish{what: "branch", where: name}
@@ -105,4 +101,38 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		a.warnf("%s is none of these.", quoted(answer))
 	}
 	return otherwise
+}
+
+// askBranch asks for the name of a new branch until it is one that can be made, and
+// returns it. It is "" if none can, or the user has thought better of it. A name that is
+// given is tried first.
+func (a *app) askBranch(ctx context.Context, h *workspace.Home, name string) (string, error) {
+	own, first := "talkops/"+h.Run.ID, name == ""
+	for {
+		if name == "" {
+			question := fmt.Sprintf("Name of the branch (Enter alone: %s): ", own)
+			if !first {
+				question = "Another name (Enter alone: none): "
+			}
+			typed, err := a.askText(ctx, question)
+			if err != nil {
+				return "", err
+			}
+			switch name = typed; {
+			case name == "" && first:
+				name = own
+			case name == "":
+				return "", nil
+			}
+		}
+		err := h.Branchable(ctx, name)
+		if err == nil {
+			return name, nil
+		}
+		a.warnf("%v", err)
+		if errors.Is(err, workspace.ErrNoRepository) {
+			return "", nil
+		}
+		name, first = "", false
+	}
 }

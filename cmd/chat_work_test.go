@@ -66,8 +66,15 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	p.await(`More done\.`)
 	p.say("/exit")
 	p.await(`(?s)A more\.txt.*What becomes of it\?`)
-	p.say("b agent/end")
+	p.say("b main")
+	p.await(`a branch of that name exists: main\s+Another name`)
+	p.say("agent/now/later")
+	p.await(`there cannot be a branch agent/now/later beside agent/now\s+Another name`)
+	p.say("agent/end")
 	p.await(`ended with 0`)
+	if said := strings.Count(p.screen(), "2 written, 0 deleted"); said != 1 {
+		t.Errorf("what was changed is said %d times:\n%s", said, p.screen())
+	}
 	for branch, file := range map[string]string{"agent/now": "work.txt", "agent/end": "more.txt"} {
 		cmd := exec.Command("git", "show", branch+":"+file)
 		cmd.Dir = p.dir

@@ -108,7 +108,7 @@ func (a *app) editor() []string {
 func (a *app) runEditor(name string) error {
 	words := a.editor()
 	cmd := exec.Command(words[0], append(words[1:], name)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.streams.In, a.streams.Out, a.streams.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.streams.In, a.streams.Out, a.streams.Raw()
 	if g, ok := a.streams.Out.(*guardedOut); ok {
 		cmd.Stdout = io.Writer(g.w) // an editor wants the terminal itself
 	}

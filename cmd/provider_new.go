@@ -284,7 +284,7 @@ func (a *app) providerBuildCommand() *cobra.Command {
 			if cmd == nil {
 				return &usageError{"building needs " + l.needs}
 			}
-			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, a.streams.Err, a.streams.Err
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, a.streams.Raw(), a.streams.Raw()
 			cmd.Env = append(slices.Clone(a.environ), cmd.Env...)
 			if err := cmd.Run(); err != nil {
 				return fmt.Errorf("the build failed: %w", err)

@@ -173,7 +173,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 	if err != nil {
 		return err
 	}
-	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Format: format, Quiet: f.quiet, NoStream: f.noStream, CI: a.inCI()}
+	printer := &headless.Printer{Out: a.streams.Out, Err: a.streams.Err, Format: format, Quiet: f.quiet, NoStream: f.noStream, CI: a.inCI(), Width: a.streams.OutWidth}
 
 	want, err := a.wantExport(cfg)
 	if err != nil {

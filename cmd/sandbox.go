@@ -138,7 +138,7 @@ func (a *app) execIn(ctx context.Context, cfg *config.Config, args []string, e e
 	if e.stdin {
 		in = a.streams.In
 	}
-	stdout, stderr := a.screen(a.streams.Out, a.streams.OutTTY), a.screen(a.streams.Err, a.streams.ErrTTY)
+	stdout, stderr := a.screen(a.streams.Out, a.streams.OutTTY), a.screen(a.streams.Raw(), a.streams.ErrTTY)
 	status, err := s.Sandbox.Exec(ctx, sandbox.Cmd{Args: args, Dir: s.Dir, Stdin: in, Stdout: stdout, Stderr: stderr})
 	err = ended(ctx, errors.Join(err, stdout.Close(), stderr.Close()))
 	if endErr := s.End(ctx); err == nil {

@@ -54,6 +54,7 @@ type Printer struct {
 	NoStream bool             // withhold pieces of text while they arrive, and what is said between calls
 	Redact   *redact.Redactor // blots secrets out of all that is printed; may be nil
 	CI       bool             // Out is the log of a CI system: keep it from taking the answer for commands
+	Width    func() int       // columns of Out, where the answer is broken between words; nil or 0 if it is no terminal
 
 	mu       sync.Mutex
 	failed   error // the first failure to write to Out
@@ -163,6 +164,9 @@ func (p *Printer) Finish(r Result) error {
 			answer = term.Neutral(answer)
 		}
 		if answer = strings.TrimRight(answer, "\n"); answer != "" {
+			if p.Width != nil {
+				answer = term.Fold(answer, p.Width()) // which leaves 0 columns alone
+			}
 			_, err := io.WriteString(p.Out, answer+"\n")
 			p.fail(err)
 		}

@@ -183,6 +183,14 @@ func (s *Session) watch() {
 // no bringing home.
 func (s *Session) Home() *workspace.Home { return s.home }
 
+// Told says that the user was shown the sum of changes as Home has it now, so that End
+// says it only if it has become another one.
+func (s *Session) Told() {
+	if s.home != nil {
+		s.told = s.home.String()
+	}
+}
+
 // keepBaseline drops a home that holds no work. What was sent stays on record only
 // where somebody may attach to the machine again.
 func (s *Session) keepBaseline() error {
@@ -247,6 +255,10 @@ func (s *Session) bringHome(ctx context.Context) error {
 	}
 	if err := s.home.Finish(); err != nil {
 		return err
+	}
+	if s.home.String() == s.told {
+		s.opts.Note("saved in %s", s.home.Dir)
+		return nil
 	}
 	s.opts.Note("changed in the sandbox (%s), saved in %s", s.home, s.home.Dir)
 	return nil

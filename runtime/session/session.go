@@ -79,6 +79,7 @@ type Session struct {
 	lease    Lease
 	key      string // what the state after the setup is kept by; empty: it is not
 	home     *workspace.Home
+	told     string        // the sum of changes that the user was shown last
 	changed  chan struct{} // told of every call that may have changed files
 	watching chan struct{} // closed when nobody brings changes home on the side any more
 	unwatch  context.CancelFunc

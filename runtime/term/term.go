@@ -13,12 +13,31 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out      io.Writer
-	Err      io.Writer
-	InTTY    bool // In is a terminal
+	Err      io.Writer // lines for the reader; if it is a terminal, broken as Fold does
+	InTTY    bool      // In is a terminal
 	OutTTY   bool
 	ErrTTY   bool
 	Color    bool // escape sequences for colour are welcome on Err
 	ErrWidth int  // columns of Err at the start, 80 if unknown
+}
+
+// Raw is Err as it is, for other programs and what they print.
+func (s *Streams) Raw() io.Writer {
+	if f, ok := s.Err.(*folder); ok {
+		return f.w
+	}
+	return s.Err
+}
+
+// OutWidth is how many columns a person who reads Out has now, 0 if it is no terminal.
+func (s *Streams) OutWidth() int {
+	if !s.OutTTY {
+		return 0
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return s.Width()
 }
 
 // System returns the process's own streams. getenv tells NO_COLOR and TERM.
@@ -34,12 +53,15 @@ func System(getenv func(string) string) *Streams {
 	if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && w > 0 {
 		s.ErrWidth = w
 	}
+	if s.ErrTTY {
+		s.Err = &folder{s.Err, s.Width}
+	}
 	return s
 }
 
 // Width is how many columns Err has now.
 func (s *Streams) Width() int {
-	if f, ok := s.Err.(*os.File); ok {
+	if f, ok := s.Raw().(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return w
 		}

@@ -18,6 +18,9 @@ import (
 // ErrBranchExists says that a branch of that name is there with other content.
 var ErrBranchExists = errors.New("a branch of that name exists")
 
+// ErrNoRepository says that the project is in none, so that there are no branches.
+var ErrNoRepository = errors.New("not in a git repository")
+
 // Branch makes a branch of the project's repository that holds the changes on
 // top of its current commit. Work tree, index, HEAD and every other branch stay
 // as they are; no hook, filter or other program of the repository is run. It
@@ -30,7 +33,7 @@ var ErrBranchExists = errors.New("a branch of that name exists")
 func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, told []Left, err error) {
 	root := h.Run.Project
 	if !inGit(root) {
-		return "", nil, fmt.Errorf("%s is not in a git repository", root)
+		return "", nil, fmt.Errorf("%s is %w", root, ErrNoRepository)
 	}
 	tmp, err := os.MkdirTemp("", "talkops-branch-")
 	if err != nil {
@@ -140,6 +143,33 @@ func ofProject(root string, listed map[string]object, changes []Change) (own []C
 
 // gitlink is the mode that git gives a submodule.
 const gitlink = "160000"
+
+// Branchable says why a branch of that name cannot be made in the project of h, before
+// anything is done for it; nil if it can.
+func (h *Home) Branchable(ctx context.Context, name string) error {
+	root := h.Run.Project
+	if !inGit(root) {
+		return fmt.Errorf("%s is %w", root, ErrNoRepository)
+	}
+	if !BranchName(ctx, name) {
+		return fmt.Errorf("%q is no name for a branch", name)
+	}
+	// Of a branch a/b there can be neither a nor a/b/c.
+	heads, err := git(ctx, root, "for-each-ref", "--format=%(refname)", "refs/heads/")
+	if err != nil {
+		return err
+	}
+	for ref := range strings.FieldsSeq(string(heads)) {
+		there := strings.TrimPrefix(ref, "refs/heads/")
+		switch {
+		case there == name:
+			return fmt.Errorf("%w: %s", ErrBranchExists, name)
+		case strings.HasPrefix(there, name+"/"), strings.HasPrefix(name, there+"/"):
+			return fmt.Errorf("there cannot be a branch %s beside %s", name, there)
+		}
+	}
+	return nil
+}
 
 // BranchName reports whether a branch can have that name.
 func BranchName(ctx context.Context, name string) bool {

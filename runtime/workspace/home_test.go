@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -280,6 +281,18 @@ printf '#!/bin/sh\ntouch "$PWD/ran"\n' > .git/hooks/reference-transaction; chmod
 	}
 	if _, _, err := h.Branch(t.Context(), "master", "m", take); err == nil && sh(t, root, `git branch --show-current`) == "master\n" {
 		t.Error("a branch that exists was moved")
+	}
+	for _, row := range []struct {
+		name string
+		can  bool
+	}{{"master", false}, {"agent", false}, {"agent/work", false}, {"agent/work/more", false}, {"-x", false}, {"a..b", false}, {"agent/worker", true}, {"other", true}} {
+		if err := h.Branchable(t.Context(), row.name); (err == nil) != row.can {
+			t.Errorf("Branchable(%q) is %v", row.name, err)
+		}
+	}
+	h.Run.Project = t.TempDir()
+	if err := h.Branchable(t.Context(), "other"); !errors.Is(err, ErrNoRepository) {
+		t.Errorf("without a repository: %v", err)
 	}
 }
 
