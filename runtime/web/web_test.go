@@ -321,7 +321,7 @@ func TestHostilePagesEndInTime(t *testing.T) {
 			})
 			start := time.Now()
 			fetchFrom(t, Options{Check: anywhere, Time: 5 * time.Second}, at)
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > 2*time.Minute { // on a busy machine; what is quadratic takes hours
 				t.Errorf("took %v", took)
 			}
 		})

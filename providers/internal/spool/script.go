@@ -49,8 +49,8 @@ pump() {
 		fi
 		if [ $quiet -lt 5 ]; then sleep 0.01; elif [ $quiet -lt 20 ]; then sleep 0.1; else sleep 0.25; fi || sleep 1
 	done
-	case $want in *o*) [ -f "$b.o" ] || o=; esac
-	case $want in *e*) [ -f "$b.e" ] || e=; esac
+	case $want in *o*) [ -f "$b.o" ] && [ -e "$b.x" ] || o=; esac
+	case $want in *e*) [ -f "$b.e" ] && [ -e "$b.x" ] || e=; esac
 	echo ".$o" >&3
 	echo ".$e" >&4
 }
