@@ -464,7 +464,7 @@ func TestOutputThatEndsLateOrNever(t *testing.T) {
 			if exit != 3 || err != nil || out.Len() != 70000 || errOut.String() != "end\n" {
 				t.Errorf("got %d, %v, %d bytes, %q", exit, err, out.Len(), errOut.String())
 			}
-			if took := time.Since(begin); took > 8*time.Second {
+			if took := time.Since(begin); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -305,7 +305,7 @@ func TestThrottledCallsAreRepeated(t *testing.T) {
 	if exit != 0 || err != nil {
 		t.Errorf("got %d, %v", exit, err)
 	}
-	if took := time.Since(begin); took < 2400*time.Millisecond || took > 20*time.Second {
+	if took := time.Since(begin); took < 2400*time.Millisecond || took > time.Minute {
 		t.Errorf("took %v, want the four waits asked for", took)
 	}
 }

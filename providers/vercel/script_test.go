@@ -79,7 +79,7 @@ func TestRunScript(t *testing.T) {
 				if got := decoded(t, errOut.String()); got != row.errOut {
 					t.Errorf("stderr %q, want %q", got, row.errOut)
 				}
-				if took := time.Since(begin); took > 20*time.Second {
+				if took := time.Since(begin); took > time.Minute {
 					t.Errorf("took %v", took)
 				}
 				if pid, err := os.ReadFile(filepath.Join(dir, "child")); err == nil {
