@@ -104,13 +104,14 @@ func runScript() string {
 	watch := sandbox.Quote("sleep \"$2\"\n" + posix.KillScript)
 	return `b=$1 code=$2 limit=$3 parts=$4 want=$5 own=$6
 shift 6
-[ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
+d=${b%/*}
+[ -d "$d" ] || mkdir -p -m 700 "$d"
 mkdir "$b.l" 2>/dev/null || exit 0
 echo $$ >"$b.r"
 echo '    ' >"$b.t"
 exec >/dev/null 2>&1 </dev/null
-for old; do rm -rf "${b%/*}/$old".*; done
-in=/dev/null o=/dev/null e=/dev/null
+for old; do rm -rf "$d/$old".*; done
+` + posix.KeepRoom + `in=/dev/null o=/dev/null e=/dev/null
 [ "$parts" -gt 0 ] && in=${b}.i0
 i=1
 while [ $i -lt "$parts" ]; do
@@ -560,7 +561,9 @@ while [ -s "$1.r" ] && kill -0 "$(cat "$1.r")" && [ $i -lt 20 ]; do
 	i=$((i+1))
 done 2>/dev/null
 [ -e "$1.x" ] && rm -rf "$1.l"
-rm -rf "$1".[!ln]*`
+rm -rf "$1".[!ln]*
+d=${1%/*}
+` + posix.GiveRoom
 
 // remove deletes the command's files.
 func (j *job) remove(ctx context.Context) {

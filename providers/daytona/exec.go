@@ -80,6 +80,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	if len(program) > inlineMost || !utf8.ValidString(script) {
 		program = "sh " + sandbox.Quote(j.file("c"))
 		if _, err := j.upload(ctx, j.file("c"), strings.NewReader(script)); err != nil {
+			j.remove(ctx)
 			return 0, err
 		}
 	}
@@ -107,7 +108,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 	// Two shells: the inner becomes the command, the outer waits for it. So setsid
 	// is no group leader, and what a shell says of a killed child is not output.
 	// What it writes last tells a full disk.
-	line := fmt.Sprintf("mkdir -p -m 700 %s; ( ( exec %s >%s 2>%s <%s ); s=$?; echo end >%s; exit $s ) >/dev/null 2>&1 </dev/null",
+	line := fmt.Sprintf("mkdir -p -m 700 %s; ( d=%[1]s; "+posix.KeepRoom+"( exec %s >%s 2>%s <%s ); s=$?; echo end >%s; exit $s ) >/dev/null 2>&1 </dev/null",
 		sandbox.Quote(j.run), program, sandbox.Quote(outputs[0]), sandbox.Quote(outputs[1]), sandbox.Quote(input), sandbox.Quote(j.file("x")))
 
 	// A session that exists already is the one of an earlier attempt.
@@ -279,6 +280,15 @@ func (j *job) stop(ctx context.Context) {
 	wg.Wait()
 }
 
+// removeScript deletes the files $1.* and says whether the disk was full when the
+// command ended.
+const removeScript = `whole=
+if [ -s "$1.x" ]; then whole=1; elif [ -e "$1.x" ]; then echo full; fi
+rm -f "$1".[a-z]
+[ -n "$whole" ] && exit
+d=${1%/*}
+` + posix.GiveRoom
+
 // remove ends the session and deletes the command's files. It reports whether the
 // disk was full when the command ended.
 func (j *job) remove(ctx context.Context) (full bool) {
@@ -291,7 +301,7 @@ func (j *job) remove(ctx context.Context) (full bool) {
 		quick.JSON(ctx, rest.Request{Op: "end session", Method: "DELETE", Path: j.session()}, nil)
 	})
 	wg.Go(func() {
-		out, exit, err := j.shell(ctx, false, `[ -s "$1.x" ] || [ ! -e "$1.x" ] || echo full; rm -f "$1".[a-z]`, path.Join(j.run, j.id))
+		out, exit, err := j.shell(ctx, false, removeScript, path.Join(j.run, j.id))
 		full = err == nil && exit == 0 && strings.TrimSpace(out) == "full"
 	})
 	wg.Wait()

@@ -104,7 +104,8 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 // the same command sends the same and starts nothing.
 const runScript = `b=$1 limit=$2 input=$3 want=$4 n=$5 m=$6
 shift 6
-[ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
+d=${b%/*}
+[ -d "$d" ] || mkdir -p -m 700 "$d"
 size() {
 	if [ -s "$1" ]; then echo $(($(wc -c <"$1"))); elif [ -f "$1" ]; then echo 0; else echo -1; fi
 }
@@ -142,7 +143,7 @@ pump() {
 full=0
 if mkdir "$b.l" 2>/dev/null; then
 	echo $$ >"$b.l/w"
-	find "${b%/*}" -name '*.x' -mmin +10 2>/dev/null </dev/null | while read -r f; do rm -rf "${f%.x}".[a-z]; done >/dev/null 2>&1 &
+` + posix.KeepRoom + `	find "$d" -name '*.x' -mmin +10 2>/dev/null </dev/null | while read -r f; do rm -rf "${f%.x}".[a-z]; done >/dev/null 2>&1 &
 	o=/dev/null e=/dev/null
 	case $want in *o*) o=$b.o; esac
 	case $want in *e*) e=$b.e; esac
@@ -203,7 +204,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (exit int, err error
 			strconv.FormatInt(j.out.have, 10), strconv.FormatInt(j.err.have, 10),
 		}, program.Args...)}
 	})
-	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNoSpace || j.out.have+j.err.have > smallFiles {
+	if err != nil || j.out.have+j.err.have > smallFiles {
 		j.remove(ctx)
 	}
 	return exit, err
@@ -430,11 +431,16 @@ func (j *job) stop(ctx context.Context) {
 	}
 }
 
-// remove deletes the command's files but the one that says that it has started.
+// removeScript deletes the files $1.* but the one that says that the command has started.
+const removeScript = `rm -f "$1".[a-km-wyz]
+d=${1%/*}
+` + posix.GiveRoom
+
+// remove deletes the command's files.
 func (j *job) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin/2)
 	defer cancel()
-	j.shell(ctx, false, `rm -f "$1".[a-km-wyz]`, path.Join(j.run, j.id))
+	j.shell(ctx, false, removeScript, path.Join(j.run, j.id))
 }
 
 // Kill ends the command with that ID, whoever started it.

@@ -190,7 +190,7 @@ func (j *job) execute(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	if err == nil && whole.full {
 		err = posix.FullDisk(got.exit)
 	}
-	if !whole.ended || whole.left {
+	if !whole.ended || whole.left || whole.full {
 		j.remove(ctx)
 	}
 	if err != nil {
@@ -254,9 +254,10 @@ func (j *job) line(ctx context.Context, cmd sandbox.Cmd) (string, error) {
 const runScript = `r=%s
 [ -e "$r.g" ] && { echo again; exit 1; }
 %s: || { echo part; exit 1; }
-mkdir -p -m 700 %s
+d=%s
+mkdir -p -m 700 "$d"
 echo $$ >"$r.g"
-trap : TERM
+` + posix.KeepRoom + `trap : TERM
 ( exec %s >%s 2>%s <%s )
 s=$?
 [ -e "$r.f" ] && echo "f $(cat "$r.f")"
@@ -439,11 +440,15 @@ func (j *job) stop(ctx context.Context) {
 	}
 }
 
+const removeScript = `rm -f "$1".[a-z]
+d=${1%/*}
+` + posix.GiveRoom
+
 // remove deletes the command's files.
 func (j *job) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	j.shell(ctx, false, `rm -f "$1".[a-z]`, path.Join(j.run, j.id))
+	j.shell(ctx, false, removeScript, path.Join(j.run, j.id))
 }
 
 // Kill ends the command with that ID, whoever started it.

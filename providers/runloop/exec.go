@@ -414,7 +414,7 @@ func (j *job) remove(ctx context.Context, all bool) {
 	if all {
 		kinds = "[a-z]"
 	}
-	j.shell(ctx, `rm -rf "$1".`+kinds, j.files())
+	j.shell(ctx, `rm -rf "$1".`+kinds+"\nd=${1%/*}\n"+posix.GiveRoom, j.files())
 }
 
 // Kill ends the command with that ID, whoever started it.

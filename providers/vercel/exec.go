@@ -449,7 +449,7 @@ func (j *job) remove(ctx context.Context, all bool) {
 	if all {
 		kinds = "*"
 	}
-	j.shell(ctx, true, `rm -rf "$1".`+kinds, j.files())
+	j.shell(ctx, true, `rm -rf "$1".`+kinds+"\nd=${1%/*}\n"+posix.GiveRoom, j.files())
 }
 
 // Kill ends the command with that ID, whoever started it.

@@ -152,7 +152,7 @@ func (c Calls) arguments(t *testing.T) {
 	_, err = sb.Exec(t.Context(), sandbox.Cmd{Args: []string{" "}})
 	WantCode(t, err, sandbox.CodeInvalidArgument)
 	if c.Left != "" {
-		if out, _, _ := Run(t, sb, "cd "+path.Dir(sb.Info().Dir)+"; "+c.Left); strings.Count(out, "\n") > c.Own {
+		if out, _, _ := Run(t, sb, "cd "+path.Dir(sb.Info().Dir)+"; "+c.Left+" | grep -v '^room[1-8]$'"); strings.Count(out, "\n") > c.Own {
 			t.Errorf("files of ended commands are left: %s", out)
 		}
 	}

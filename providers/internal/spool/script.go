@@ -1,18 +1,22 @@
 package spool
 
+import "github.com/talkops-ai/talkops/providers/internal/posix"
+
 // The script of a command is Begin, what a provider adds, Pump, a script that ends the
 // process group named in the file $1, and Run. It runs the command "$@" with the
 // private files $1.*, for at most $2 seconds (0: any time), with the input $3 and the
 // outputs that $4 names; $5 is $2 of the script that ends it. It sends what the outputs
 // hold while they grow. A second copy of the same command sends "!" and ends at once.
+// It keeps the room of package posix; who deletes its files gives that back.
 const (
 	// Begin reads the arguments.
 	Begin = `b=$1 limit=$2 input=$3 want=$4 how=$5
 shift 5
-[ -d "${b%/*}" ] || mkdir -p -m 700 "${b%/*}"
+d=${b%/*}
+[ -d "$d" ] || mkdir -p -m 700 "$d"
 mkdir "$b.l" 2>/dev/null || { echo !; exit 0; }
 exec 3>&1 4>&2 >/dev/null 2>&1 </dev/null
-beat=0
+` + posix.KeepRoom + `beat=0
 `
 	// Pump sends. Every $beat turns in which nothing came, unless that is 0, it sends an
 	// empty line.
