@@ -65,8 +65,12 @@ var (
 	histories  = []string{".bash_history", ".ash_history", ".sh_history", ".python_history", ".wget-hsts", ".lesshst", ".viminfo"}
 )
 
+// privateDirs is where providers keep files of commands: below the directory for
+// temporary files, which may be the working directory.
+const privateDirs = "./.talkops-[0-9]*"
+
 // leftOut are the tests of find for what comes home from nowhere: caches, unless
-// sent (which may be nil) holds one of that name, and histories.
+// sent (which may be nil) holds one of that name, histories, and files of providers.
 func leftOut(sent *Plan) string {
 	var tests []string
 	for _, c := range caches {
@@ -82,6 +86,7 @@ func leftOut(sent *Plan) string {
 	for _, h := range histories {
 		tests = append(tests, "-path "+sandbox.Quote("./"+h))
 	}
+	tests = append(tests, "-type d -perm 700 -path "+sandbox.Quote(privateDirs))
 	return `\( ` + strings.Join(tests, " -o ") + ` \)`
 }
 
@@ -171,6 +176,10 @@ func listBut(ctx context.Context, sb sandbox.Sandbox, dir, but string, known Tre
 	return list(ctx, sb, dir, but+` -prune -o ! -path .`, unknown)
 }
 
+// looksAgain is how often at most what only looks is repeated when it found the sandbox's
+// disk full: every time there may be a little more room, which was kept for that.
+const looksAgain = 8
+
 // list reads the content of files for which read says so, or of all.
 func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string, read func(name string, e *Entry) bool) (*Listing, error) {
 	all := "all"
@@ -178,16 +187,25 @@ func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string, read func(
 		all = ""
 	}
 	script := fmt.Sprintf(listScript, tests, sumScript)
-	out, stderr, exit, err := gather(ctx, sb, "/bin/sh", "-c", script, "sh", dir, all)
-	if err != nil {
-		return nil, err
-	}
-	if exit == 91 {
-		return nil, sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
-	}
-	out, whole := strings.CutSuffix(out, "end\x00")
-	if !whole {
-		return nil, sandbox.Errorf(sandbox.CodeNoSpace, "the list of files in %s did not come whole; is a disk of the sandbox full?", dir)
+	var out, stderr string
+	var exit int
+	for n, had := 0, 0; ; n++ {
+		var err error
+		var whole bool
+		out, stderr, exit, err = gather(ctx, sb, "/bin/sh", "-c", script, "sh", dir, all)
+		if err == nil && exit == 91 {
+			return nil, sandbox.Errorf(sandbox.CodeFileNotFound, "no directory %s in the sandbox", dir)
+		}
+		if out, whole = strings.CutSuffix(out, "end\x00"); err == nil && !whole {
+			err = sandbox.Errorf(sandbox.CodeNoSpace, "the list of files in %s did not come whole; is a disk of the sandbox full?", dir)
+		}
+		if err == nil {
+			break
+		}
+		if sandbox.CodeOf(err) != sandbox.CodeNoSpace || n == looksAgain || n > 1 && len(out) <= had {
+			return nil, err // what can be long is not repeated where that does not help
+		}
+		had = len(out)
 	}
 	r := reader{rest: out, tree: Tree{}}
 	if err := r.read(); err != nil {
@@ -219,14 +237,21 @@ func list(ctx context.Context, sb sandbox.Sandbox, dir, tests string, read func(
 // sum fills in the checksums of the named files of a tree.
 func sum(ctx context.Context, sb sandbox.Sandbox, dir string, names []string, tree Tree) error {
 	script := `cd -- "$1" && shift || exit 91; ` + sumScript
-	for len(names) > 0 {
+	most := sandbox.MaxArg / 2 // bytes of names
+	for again := 0; len(names) > 0; {
 		args := []string{"/bin/sh", "-c", script, "sh", dir}
 		n := 0
-		for size := 0; n < len(names) && size < sandbox.MaxArg/2; n++ {
+		for size := 0; n < len(names) && size < most; n++ {
 			args = append(args, "./"+names[n])
 			size += len(names[n]) + 8
 		}
 		out, _, _, err := gather(ctx, sb, args...)
+		if sandbox.CodeOf(err) == sandbox.CodeNoSpace && again < looksAgain {
+			// A short command and answer need no room, or little.
+			most = 4 << 10
+			again++
+			continue
+		}
 		if err != nil {
 			return err
 		}

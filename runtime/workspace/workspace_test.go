@@ -5,6 +5,7 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -238,13 +239,15 @@ func TestWhatIsNoFileAnyMoreIsSkipped(t *testing.T) {
 // A fullDisk loses the end of what commands print.
 type fullDisk struct {
 	sandbox.Sandbox
-	room int
+	room  int
+	asked *int // how often something is run
 }
 
 func (d fullDisk) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	var all bytes.Buffer
 	w := cmd.Stdout
 	cmd.Stdout = &all
+	*d.asked++
 	exit, err := d.Sandbox.Exec(ctx, cmd)
 	w.Write(all.Bytes()[:min(d.room, all.Len())])
 	return exit, err
@@ -261,8 +264,56 @@ func TestAListThatWasCutIsNoList(t *testing.T) {
 		t.Fatal(whole, err)
 	}
 	for _, room := range []int{0, 10, 20} {
-		if cut, err := List(t.Context(), fullDisk{sb, room}, box, nil, nil); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
+		asked := 0
+		if cut, err := List(t.Context(), fullDisk{sb, room, &asked}, box, nil, nil); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
 			t.Errorf("with room for %d bytes: %v, %v; want %s", room, cut, err, sandbox.CodeNoSpace)
+		}
+		if asked > 3 {
+			t.Errorf("with room for %d bytes no more came, and the list was asked for %d times", room, asked)
+		}
+	}
+}
+
+// A filling disk refuses so many commands, as one of which a provider gives a little
+// room back every time.
+type fillingDisk struct {
+	sandbox.Sandbox
+	refuse map[string]int // by what the command's script holds
+}
+
+func (d fillingDisk) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
+	for word, n := range d.refuse {
+		if strings.Contains(cmd.Args[2], word) && n > 0 {
+			d.refuse[word]--
+			io.WriteString(cmd.Stdout, "t1\x00f"+strings.Repeat("f", looksAgain+1-n))
+			return 1, &sandbox.Error{Code: sandbox.CodeNoSpace, Msg: "output may be lost"}
+		}
+	}
+	return d.Sandbox.Exec(ctx, cmd)
+}
+
+func TestAListIsAskedForAgainWhereTheDiskIsFull(t *testing.T) {
+	files := map[string]string{}
+	for i := range 400 {
+		files[fmt.Sprintf("%s-%d", strings.Repeat("n", 60), i)] = "x"
+	}
+	box := lay(t, files)
+	sb := boxAt(t, box, os.Getenv("PATH"))
+	for _, row := range []struct {
+		known Tree // a list with it asks for checksums by themselves
+		looks string
+	}{{nil, "printf 'end"}, {Tree{}, "printf 'end"}, {Tree{}, `&& shift || exit 91`}} {
+		l, err := List(t.Context(), fillingDisk{sb, map[string]int{row.looks: looksAgain}}, box, nil, row.known)
+		if err != nil || len(l.Tree) != len(files) {
+			t.Fatalf("refused so often: %v, %v", l, err)
+		}
+		for name, e := range l.Tree {
+			if e.Sum == "" {
+				t.Errorf("%s has no checksum", name)
+			}
+		}
+		if _, err := List(t.Context(), fillingDisk{sb, map[string]int{row.looks: looksAgain + 1}}, box, nil, row.known); sandbox.CodeOf(err) != sandbox.CodeNoSpace {
+			t.Errorf("refused more often: %v", err)
 		}
 	}
 }

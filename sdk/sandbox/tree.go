@@ -163,8 +163,8 @@ func Pack(ctx context.Context, sb Sandbox, dir string, names []string, w io.Writ
 	pw.Close()
 	serr := <-sink
 	switch {
-	case err != nil && serr != nil && ctx.Err() == nil:
-		return serr // nobody took what it wrote
+	case err != nil && serr != nil && ctx.Err() == nil && !errors.Is(serr, io.ErrUnexpectedEOF):
+		return serr // nobody took what it wrote, which was not just cut short
 	case err != nil:
 		return err
 	case exit != 0:
