@@ -296,7 +296,7 @@ func (c *conversation) doctor(ctx context.Context) string {
 		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", "command -v " + name}, Stdout: &out})
 		h.say(err == nil && exit == 0, "%s is %s", name, orNot(err == nil && exit == 0, "there"))
 	}
-	h.say(c.kept.id() != "", "this conversation is %s", orNot(c.kept.id() != "", strings.TrimSpace("kept "+c.kept.id())))
+	h.say(c.kept.id() != "", "this conversation is %s", orNot(c.kept.id() != "", strings.TrimSpace("kept as "+c.kept.id())))
 	c.app.examine(ctx, c.cfg, h)
 	return strings.Join(h.lines, "\n")
 }

@@ -28,7 +28,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	if h == nil {
 		return otherwise
 	}
-	a.warnf("looking what was changed in the sandbox…")
+	a.warnf("looking at what was changed in the sandbox…")
 	err := s.Fetch(ctx)
 	lost := gone(err)
 	if err != nil && !lost || len(h.Changes) == 0 {
@@ -90,7 +90,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			}
 			return wish{what: "branch", where: name}
 		case "d", "discard":
-			a.warnf("Nothing is taken over. Until it is cleared away, it can be had: talkops sandbox apply %s", term.Clean(h.Run.ID))
+			a.warnf("Nothing is taken over. To have it after all, until it is removed: talkops sandbox apply %s", term.Clean(h.Run.ID))
 			return wish{what: "none"}
 		case "k", "keep":
 			if s.Fresh && !lost {

@@ -57,7 +57,7 @@ func (c *conversation) lost(l *loss, err error) error {
 	l.mu.Unlock()
 	at := c.title + " " + c.place.ID
 	again := tui.Choice{Value: lostAgain, Label: "try again", Detail: "reach " + at + " once more, as it is"}
-	anew := tui.Choice{Value: lostNew, Label: "a new machine", Detail: "with the project as it is here, and what was saved of the old one"}
+	anew := tui.Choice{Value: lostNew, Label: "a new machine", Detail: "with the project and what was saved"}
 	without := tui.Choice{Value: lostWithout, Label: "go on without", Detail: "only talk; nothing runs, here or there"}
 	switch {
 	case gone(err):

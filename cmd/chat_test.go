@@ -245,7 +245,7 @@ func TestChatInASandbox(t *testing.T) {
 	p.say("maybe")
 	p.await(`maybe is none of these\.`)
 	p.say("apply")
-	p.await(`applied to the project: 4 changes`)
+	p.await(`applied to the project: 2 changes`)
 	p.await(`box-\d+ is ended`)
 	p.await(`ended with 0`)
 	if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {
@@ -272,11 +272,31 @@ func TestChatNeedsATerminal(t *testing.T) {
 func TestAChatOfLinesNeedsNoMoreThanADumbTerminal(t *testing.T) {
 	t.Parallel()
 	srv := modeltest.New(t)
-	srv.Script(modeltest.Step{Text: "Hello."})
-	p := inTerminal(t, 80, 24, srv, map[string]string{"TERM": "dumb", "TALKOPS_PLAIN": "true"}, "-m", "hi")
-	p.await(`(?s)Commands run on this computer\. .*Hello\..*Ready\.`)
+	srv.Script(modeltest.Step{Text: "Hello, this is more than one line can hold in a terminal that is as narrow as this."})
+	p := inTerminal(t, 60, 24, srv, map[string]string{"TERM": "dumb", "TALKOPS_PLAIN": "true"}, "-m", "hi")
+	p.await(`(?s)Commands run on this computer\. .*Hello, this is more than one line can hold in a terminal\nthat is as narrow as this.*Ready\.`)
 	p.say("/resume")
 	p.await(`there is no other conversation of this project`)
 	p.say("/exit")
 	p.await(`ended with 0`)
+}
+
+// TestLinesOutsideTheWindow runs without one in a narrow terminal: what is told is broken
+// between words, and a command stays whole.
+func TestLinesOutsideTheWindow(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "The answer is longer than a line of this terminal, and is read by a person."})
+	cloud := daytonatest.New(t)
+	p := inTerminal(t, 60, 24, srv, daytona(cloud), "--sandbox", "daytona", "-p", "Do the work")
+	p.await(`ended with 0`)
+	for _, want := range []string{
+		`this conversation is kept; to go on with it:\n  talkops -r \d{8}-\d{6}-[0-9a-f]{8}\n`,
+		`The answer is longer than a line of this terminal, and is\nread by a person\.\n`,
+		`changed in the sandbox \(1 written, 0 deleted\), saved in\n  /`,
+	} {
+		if !regexp.MustCompile(want).MatchString(p.screen()) {
+			t.Errorf("not seen: %s\n%s", want, p.screen())
+		}
+	}
 }

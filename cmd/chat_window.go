@@ -30,7 +30,7 @@ func (a *app) window(cfg *config.Config) *tui.Window {
 		return s
 	}
 	w := &tui.Window{
-		Theme: text("ui.theme"), Plain: cfg.Value("ui.plain").Value == true, In: os.Stdin, Out: os.Stdout, Environ: a.environ,
+		Theme: text("ui.theme"), Plain: cfg.Value("ui.plain").Value == true, In: os.Stdin, Out: os.Stdout, Width: a.streams.OutWidth, Environ: a.environ,
 		Notify: tui.Notice(text("ui.notify"), func(name string) string { v, _ := a.env(name); return v }),
 		Editor: a.editPrompt,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		warn("applied to the project: %s", workspace.Count(len(out.Made), "change"))
+		warn("applied to the project: %s", workspace.Count(said(out.Made), "change"))
 		sayMerged(out, warn)
 		err = conflicts(h, out, warn)
 		if err == nil {
@@ -156,6 +157,16 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	}
 	note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
 	return work, nil
+}
+
+// said is how many of the changed names are told: a directory that the name of another
+// one says is not.
+func said(names []string) int {
+	within := map[string]bool{}
+	for _, name := range names {
+		within[path.Dir(name)] = true
+	}
+	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return within[name] }))
 }
 
 // took notes that work found its place outside of its home, if that was all of it:

@@ -45,7 +45,7 @@ func resolve(settings map[string]string) (profile, error) {
 	case p.TokenID == "" && p.TokenSecret == "" && p.RefreshToken != "":
 		return p, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to Modal: the profile in %s signs in by OAuth, which is not supported; set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET", file)
 	case p.TokenID == "" && p.TokenSecret == "":
-		return p, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to Modal: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are not set, and %s has no active profile (modal setup makes one)", file)
+		return p, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to Modal: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are not set, and %s has no active profile; run: modal setup", file)
 	case p.TokenID == "":
 		return p, sandbox.Errorf(sandbox.CodeUnauthenticated, "not signed in to Modal: there is a token secret but no token id (MODAL_TOKEN_ID)")
 	case p.TokenSecret == "":

@@ -165,7 +165,7 @@ func (p *Printer) Finish(r Result) error {
 		}
 		if answer = strings.TrimRight(answer, "\n"); answer != "" {
 			if p.Width != nil {
-				answer = term.Fold(answer, p.Width()) // which leaves 0 columns alone
+				answer = term.FoldProse(answer, p.Width()) // which leaves 0 columns alone
 			}
 			_, err := io.WriteString(p.Out, answer+"\n")
 			p.fail(err)

@@ -185,7 +185,7 @@ func (l *look) ask(ctx context.Context, args ...string) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	if !d.Allow {
-		return nil, 0, fmt.Errorf("looking with %s %s has to be asked for itself: it %s", l.program, verbOf(args), d.Reason)
+		return nil, 0, fmt.Errorf("%s %s would tell, but itself needs approval: it %s", l.program, verbOf(args), d.Reason)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -177,7 +177,7 @@ func TestTerraformCannotMakeThePlan(t *testing.T) {
 	}
 	p.Place, p.Approver = approval.Place{Host: true}, approval.Policy{Mode: approval.Smart, Context: approval.Context{Dir: dir, Workspace: dir, Place: approval.Place{Host: true}}}
 	c = p.of(t, dir, "terraform apply -auto-approve")
-	if c == nil || c.Known || !strings.Contains(c.Problem, "looking with terraform plan has to be asked for itself") || c.Folder != "" {
+	if c == nil || c.Known || !strings.Contains(c.Problem, "terraform plan would tell, but itself needs approval") || c.Folder != "" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -243,10 +243,10 @@ func TestKubectl(t *testing.T) {
 	if log() != want {
 		t.Errorf("asked\n%swant\n%s", log(), want)
 	}
-	if c := p.of(t, dir, "kubectl --context acme-staging delete secret db"); c.Known || !strings.Contains(c.Problem, "looking with kubectl get has to be asked for itself") {
+	if c := p.of(t, dir, "kubectl --context acme-staging delete secret db"); c.Known || !strings.Contains(c.Problem, "kubectl get would tell, but itself needs approval") {
 		t.Errorf("got %s", c)
 	}
-	if c := p.of(t, dir, "kubectl delete secret db"); c.Known || !strings.Contains(c.Problem, "has to be asked for itself: it ") {
+	if c := p.of(t, dir, "kubectl delete secret db"); c.Known || !strings.Contains(c.Problem, "itself needs approval: it ") {
 		t.Errorf("got %s", c)
 	}
 }
@@ -267,7 +267,7 @@ func TestHelm(t *testing.T) {
 	}
 	// A release's manifest may hold secrets, so looking at it needs a person.
 	p, dir, log = at(t, approval.Smart, nil)
-	if c := p.of(t, dir, "helm uninstall api"); c.Known || !strings.Contains(c.Problem, "has to be asked for itself: it ") || log() != "" {
+	if c := p.of(t, dir, "helm uninstall api"); c.Known || !strings.Contains(c.Problem, "itself needs approval: it ") || log() != "" {
 		t.Errorf("got %s, ran %s", c, log())
 	}
 }

@@ -44,7 +44,7 @@ type SetupError struct {
 }
 
 func (e *SetupError) Error() string {
-	if e.SignIn == "" {
+	if e.SignIn == "" || strings.Contains(e.Text, e.SignIn) {
 		return e.Text
 	}
 	return e.Text + ": " + e.SignIn

@@ -256,10 +256,8 @@ func (s *Session) bringHome(ctx context.Context) error {
 	if err := s.home.Finish(); err != nil {
 		return err
 	}
-	if s.home.String() == s.told {
-		s.opts.Note("saved in %s", s.home.Dir)
-		return nil
+	if s.home.String() != s.told {
+		s.opts.Note("changed in the sandbox (%s), saved in %s", s.home, s.home.Dir)
 	}
-	s.opts.Note("changed in the sandbox (%s), saved in %s", s.home, s.home.Dir)
 	return nil
 }

@@ -14,7 +14,13 @@ import (
 // backquotes, a word, a line of a block of code or of a table. It has a line of its own
 // if the rest of one is too short, and if it is wider than that the terminal breaks it,
 // which puts it together again when it is copied.
-func Fold(text string, width int) string {
+func Fold(text string, width int) string { return folded(text, width, 2) }
+
+// FoldProse is Fold for paragraphs, whose lines all begin at the same column. Those of
+// a list stand further in than its marks.
+func FoldProse(text string, width int) string { return folded(text, width, 0) }
+
+func folded(text string, width, hang int) string {
 	var b strings.Builder
 	code := false
 	for line := range strings.SplitAfterSeq(text, "\n") {
@@ -25,7 +31,7 @@ func Fold(text string, width int) string {
 		if code || fence || table {
 			b.WriteString(line)
 		} else {
-			fold(&b, line, width)
+			fold(&b, line, width, hang)
 		}
 		code = code != fence
 		if end {
@@ -35,10 +41,13 @@ func Fold(text string, width int) string {
 	return b.String()
 }
 
+// listed is the mark of an item of a list.
+var listed = regexp.MustCompile(`^([-*] |[0-9]{1,3}[.)] )`)
+
 // leastFolded is the width from which on lines are broken.
 const leastFolded = 20
 
-func fold(b *strings.Builder, line string, width int) {
+func fold(b *strings.Builder, line string, width, hang int) {
 	whole := untabbed(line)
 	if width < leastFolded || ansi.StringWidth(whole) <= width {
 		b.WriteString(line)
@@ -47,6 +56,7 @@ func fold(b *strings.Builder, line string, width int) {
 	text := strings.TrimLeft(whole, " ")
 	in := min(len(whole)-len(text), width/2)
 	b.WriteString(strings.Repeat(" ", in))
+	hang = in + max(hang, len(listed.FindString(text)))
 	at, first := in, true
 	for _, p := range pieces(text) {
 		wide := ansi.StringWidth(p.text)
@@ -56,8 +66,8 @@ func fold(b *strings.Builder, line string, width int) {
 			b.WriteString(p.space)
 			at += len(p.space)
 		default:
-			b.WriteString("\n" + strings.Repeat(" ", in+2))
-			at = in + 2
+			b.WriteString("\n" + strings.Repeat(" ", hang))
+			at = hang
 		}
 		b.WriteString(p.text)
 		at += wide
@@ -129,7 +139,7 @@ func word(text string) int {
 
 var (
 	commands   = regexp.MustCompile(`^(talkops -|talkops [a-z]+( |$|[.;,)])|git (apply|switch|merge|log|checkout) |cd [^ ]+ && |export [A-Z_]+=|modal setup|aws [a-z]|[A-Z_]+=\S+ talkops )`)
-	commandEnd = regexp.MustCompile(`^(; |;$|, |\) |\)$|\)\.|\. |\.$| – )`)
+	commandEnd = regexp.MustCompile(`^(?:([;,).]+)( |$)|( – | \(exit \d))`)
 )
 
 // command is the length of the command that text begins with, 0 if it begins with none.
@@ -147,8 +157,8 @@ func command(text string) int {
 		case (r == '"' || r == '\'') && strings.ContainsRune(text[i+1:], r):
 			quote = r
 		default:
-			if end := commandEnd.FindString(text[i:]); end != "" {
-				return i + len(strings.TrimRight(end, " –"))
+			if end := commandEnd.FindStringSubmatch(text[i:]); end != nil {
+				return i + len(end[1]) // with the mark behind it
 			}
 		}
 	}

@@ -28,6 +28,7 @@ func TestFold(t *testing.T) {
 		{"a sentence behind a command", 40, "To agree to it: talkops trust add. Or add --trust-project to use it", "To agree to it: talkops trust add. Or\n  add --trust-project to use it"},
 		{"quotes in a command", 40, `give one, as in: talkops -p "Why; does it. Fail?"`, "give one, as in:\n  talkops -p \"Why; does it. Fail?\""},
 		{"a variable to set", 40, `not signed in, run: export DAYTONA_API_KEY="your-key"`, "not signed in, run:\n  export DAYTONA_API_KEY=\"your-key\""},
+		{"what is no part of a command", 40, `Daytona is not signed in: export DAYTONA_API_KEY="your-key" (exit 2)`, "Daytona is not signed in:\n  export DAYTONA_API_KEY=\"your-key\"\n  (exit 2)"},
 		{"between backquotes", 30, "the answer is to use `terraform plan -out x`", "the answer is to use\n  `terraform plan -out x`"},
 		{"the program in a sentence", 30, "while talkops runs nothing else can be done", "while talkops runs nothing\n  else can be done"},
 		{"the name of the program", 30, "talkops: no model is chosen and none is found", "talkops: no model is chosen\n  and none is found"},
@@ -42,6 +43,14 @@ func TestFold(t *testing.T) {
 				t.Errorf("Fold is\n%q, want\n%q", got, row.want)
 			}
 		})
+	}
+}
+
+func TestFoldProse(t *testing.T) {
+	in := "A paragraph of the answer.\n\n- an item that is long\n10. another one of a list\n"
+	want := "A paragraph of the\nanswer.\n\n- an item that is\n  long\n10. another one of a\n    list\n"
+	if got := term.FoldProse(in, 20); got != want {
+		t.Errorf("FoldProse is\n%q, want\n%q", got, want)
 	}
 }
 

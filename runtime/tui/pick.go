@@ -93,7 +93,13 @@ func (p *picker) key(k tea.KeyPressMsg) (over bool, cmd tea.Cmd) {
 // view shows the list, the chosen one marked, in at most that many lines.
 func (p *picker) view(s styles, width, height int) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, ansi.Truncate(s.strong.Render(p.title)+" "+p.typed+"▏"+s.dim.Render(fmt.Sprintf("  %d of %d · Enter takes, Esc goes back", len(p.hits), len(p.items))), width, "…"))
+	asked, keys := s.strong.Render(p.title)+" "+p.typed+"▏", ""
+	for _, keys = range []string{fmt.Sprintf("%d of %d · Enter takes, Esc goes back", len(p.hits), len(p.items)), "Enter takes, Esc goes back", "Enter takes, Esc: back"} {
+		if ansi.StringWidth(asked)+2+ansi.StringWidth(keys) <= width {
+			break
+		}
+	}
+	fmt.Fprintln(&b, ansi.Truncate(asked+s.dim.Render("  "+keys), width, "…"))
 	lines := min(pickLines, max(height, 2))
 	switch {
 	case p.loading:

@@ -31,6 +31,7 @@ type plain struct {
 	ask     *askMsg
 	change  approval.Choice // the question waits for a reason or a changed command
 	text    string
+	code    bool   // what the model says is within a block of code
 	rest    string // of a command's output
 	queue   []string
 	leaving bool
@@ -75,7 +76,8 @@ func (w *Window) runPlain(ctx context.Context) error {
 		if m.User {
 			p.line("You: %s", m.Text)
 		} else {
-			p.line("%s", m.Text)
+			p.says(m.Text)
+			p.code = false
 		}
 	}
 	if len(w.Past) > 0 {
@@ -130,7 +132,23 @@ func (p *plain) read() {
 }
 
 func (p *plain) line(format string, args ...any) {
-	fmt.Fprintln(p.Out, strings.TrimRight(term.Clean(fmt.Sprintf(format, args...)), "\n"))
+	text := strings.TrimRight(term.Clean(fmt.Sprintf(format, args...)), "\n")
+	if p.Width != nil {
+		text = term.Fold(text, p.Width())
+	}
+	fmt.Fprintln(p.Out, text)
+}
+
+// says prints what the model says. Lines of code stay whole.
+func (p *plain) says(text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(term.Clean(text), "\n"), "\n") {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		if p.Width != nil && !p.code {
+			line = term.FoldProse(line, p.Width())
+		}
+		p.code = p.code != fence
+		fmt.Fprintln(p.Out, line)
+	}
 }
 
 func (p *plain) place() string {
@@ -302,18 +320,18 @@ func (p *plain) event(e agent.Event) {
 	case agent.Text:
 		p.text += e.Text
 		if i := strings.LastIndexByte(p.text, '\n'); i >= 0 {
-			p.line("%s", p.text[:i])
+			p.says(p.text[:i])
 			p.text = p.text[i+1:]
 		}
 	case agent.Reset:
-		p.text = ""
+		p.text, p.code = "", false
 		p.line("The answer starts again.")
 	case agent.Retry:
 		p.line("Waiting %v: %s", e.Wait.Round(time.Second), e.Reason)
 	case agent.Step, agent.Answered:
 		p.flush()
 	case agent.Shortening:
-		p.line("The conversation is summed up.")
+		p.line("Summing the conversation up…")
 	case agent.Shortened:
 		if e.Failed != "" {
 			p.line("It could not be summed up: %s", e.Failed)
@@ -343,15 +361,15 @@ func (p *plain) event(e agent.Event) {
 			p.line("Ended with exit %d after %s", e.Exit, cmp.Or(short(e.Took), "0s"))
 		}
 	case agent.Refused:
-		p.line("Refused: %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason)
+		p.line("Refused: %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))
 	}
 }
 
 func (p *plain) flush() {
 	if strings.TrimSpace(p.text) != "" {
-		p.line("%s", p.text)
+		p.says(p.text)
 	}
-	p.text = ""
+	p.text, p.code = "", false
 }
 
 // question says what is asked, and what may be answered.

@@ -110,6 +110,7 @@ type Window struct {
 
 	In      io.Reader
 	Out     io.Writer
+	Width   func() int // columns of Out, where a plain window breaks its lines; nil leaves them whole
 	Environ []string
 
 	send func(tea.Msg) // nil: it is not shown

@@ -134,7 +134,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.Retry:
 		return v.print(v.styles.dim, fmt.Sprintf("waiting %v: %s", e.Wait.Round(time.Second), e.Reason))
 	case agent.Shortening:
-		return tea.Batch(v.flush(), v.print(v.styles.dim, fmt.Sprintf("The conversation is summed up (about %d tokens)…", e.Tokens)))
+		return tea.Batch(v.flush(), v.print(v.styles.dim, fmt.Sprintf("Summing the conversation up (about %d tokens)…", e.Tokens)))
 	case agent.Shortened:
 		if e.Failed != "" {
 			return v.print(v.styles.bad, "The conversation could not be made shorter: "+e.Failed)
@@ -152,7 +152,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.print(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), e.Reason)), 2))
+		return v.print(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))), 2))
 	}
 	return nil
 }
@@ -285,4 +285,12 @@ func (v *view) printed(l string) string { return ansi.Truncate(columns(l), v.wid
 
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(term.Neutral(s)), " ")
+}
+
+// toUser is a reason as the user reads it, to whom the model's "the user" is "you".
+func toUser(reason string) string {
+	if rest, is := strings.CutPrefix(reason, "the user "); is {
+		return "you " + rest
+	}
+	return reason
 }

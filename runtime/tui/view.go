@@ -141,7 +141,9 @@ func (v *view) begin() tea.Cmd {
 	if n := len(v.outputs); v.unseen {
 		cmds = append(cmds, v.print(v.styles.dim, fmt.Sprintf("%s printed %s; Ctrl+O or /output %d shows all", v.outputs[n-1].Title, v.outputs[n-1].size(), n)))
 	}
-	cmds = append(cmds, v.print(v.styles.dim, "Enter sends, Alt+Enter: new line, Esc interrupts, Shift+Tab: mode; /help"))
+	const together = "\u00a0" // a key and what it does
+	keys := strings.ReplaceAll("Enter sends, Alt+Enter:_new_line, Esc interrupts, Shift+Tab:_mode; /help", "_", together)
+	cmds = append(cmds, v.print(v.styles.dim, strings.ReplaceAll(term.Fold(keys, v.width), together, " ")))
 	cmds = append(cmds, v.past()...)
 	if v.window.First != "" {
 		first := v.window.First
@@ -252,7 +254,8 @@ func tick() tea.Cmd {
 
 // print puts text into the scrollback.
 func (v *view) print(style lipgloss.Style, text string) tea.Cmd {
-	if text = v.styled(style, text); text == "" {
+	text = strings.ReplaceAll(strings.TrimRight(term.Clean(text), "\n"), "\t", "    ")
+	if text = dressed(style, term.Fold(text, v.width)); text == "" {
 		return nil
 	}
 	return v.say(text)
@@ -260,7 +263,12 @@ func (v *view) print(style lipgloss.Style, text string) tea.Cmd {
 
 // styled wraps text and gives every line of it a style.
 func (v *view) styled(style lipgloss.Style, text string) string {
-	lines := strings.Split(v.wrap(strings.TrimRight(term.Clean(text), "\n")), "\n")
+	return dressed(style, v.wrap(strings.TrimRight(term.Clean(text), "\n")))
+}
+
+// dressed gives every line of text a style.
+func dressed(style lipgloss.Style, text string) string {
+	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = style.Render(l)
 	}
