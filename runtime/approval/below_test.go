@@ -16,7 +16,7 @@ func TestFilesOfCredentialsInATree(t *testing.T) {
 		"rg X": Ask, "rg X -g '!*.pem'": Allow, "rg X -g '!tls'": Allow, "rg --hidden X -g '!*.pem'": Ask, "rg -t go X": Allow, "rg X src": Allow, "rg -g '*.tf' X": Allow, "cat a | rg X": Allow,
 		"cat *": Allow, "cat tls/*": Ask, "cat */*": Ask, "cat .*": Ask, "head -1 src/*": Allow,
 		"tar czf a.tgz .": Ask, "tar czf a.tgz src": Allow, "tar czf a.tgz --exclude=.env --exclude='*.pem' .": Allow, "tar tf a.tgz": Allow,
-		"zip -r a.zip .": Ask, "zip -r a.zip src": Allow, "cp -r tls copy": Ask, "cp -r src copy": Allow, "rsync -a ./ out": Ask, "diff -r src tls": Ask, "diff -rq src tls": Allow,
+		"zip -r a.zip .": Ask, "zip -r a.zip src": Ask, "cp -r tls copy": Ask, "cp -r src copy": Allow, "rsync -a ./ out": Ask, "diff -r src tls": Ask, "diff -rq src tls": Allow,
 		"find . -type f -exec grep X {} +": Ask, "find . -name '*.tf' -exec grep X {} +": Allow, "find src -type f -exec cat {} +": Allow,
 		"find . -name '*.tf' -o -name '*.go' | xargs grep X": Allow, "find . -name '*.tf' -o -type f | xargs grep X": Ask, "find . -type f | xargs cat": Ask, "find src -type f | xargs cat": Allow,
 		"git ls-files | xargs grep X": Ask, "git ls-files '*.go' | xargs grep X": Allow, "rg -l X src | xargs head": Allow,
@@ -84,7 +84,7 @@ func TestOperandsByOptions(t *testing.T) {
 		`yq -n 'env.PATH'`: Ask, `yq env.PATH a.yml`: Ask, `yq deploy/a.yml`: Allow, `yq -oj a.yaml`: Allow,
 		`sed -i.ex '1e touch x' a.txt`: Ask, `sed -i.ep '1w .envrc' a.txt`: Ask, `sed -n -i.exp '1e id' a.txt`: Ask, `sed -i.fx '1e id' a.txt`: Ask, `sed -i.bak s/a/b/ a.txt`: Allow, `sed -i.e s/a/b/ a.txt`: Allow, `sed -i.orig -e s/a/b/ a.txt`: Allow,
 		`ls | xargs -in python3 cat`: Ask, `ls | xargs -iP python3 cat`: Ask, `ls | xargs -la python3 cat`: Ask, `ls | xargs -n1 cat`: Allow,
-		`xz -t -d mise.toml.xz`: Ask, `xz -ld Jenkinsfile.xz`: Ask, `zstd -td mise.toml.zst`: Ask, `bzip2 -td Jenkinsfile.bz2`: Ask, `xz -lz .envrc`: Ask, `xz -t a.xz`: Allow, `gzip -l a.gz`: Allow, `zstd -dc mise.toml.zst`: Allow,
+		`xz -t -d mise.toml.xz`: Ask, `xz -ld Jenkinsfile.xz`: Ask, `zstd -td mise.toml.zst`: Ask, `bzip2 -td Jenkinsfile.bz2`: Ask, `xz -lz .envrc`: Ask, `xz -t a.xz`: Ask, `gzip -l a.gz`: Ask, `zstd -dc mise.toml.zst`: Allow,
 		`chmod -R +x .`: Ask, `chmod -R u+w *`: Ask, `chmod -R +x scripts`: Allow, `chmod +x run.sh`: Allow,
 	} {
 		if j := Judge(line, at, ""); j.Verdict != want {

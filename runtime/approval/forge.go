@@ -50,9 +50,6 @@ func (c *command) forge(name string, args []word) {
 			c.find(T4, "may take the login to another host")
 		}
 	}
-	if name == "glab" && !c.hosted("gitlab.com") {
-		c.find(T4, "may take the login to the host that the repository names")
-	}
 	if c.gitRuns() {
 		c.find(T3, "the repository's configuration may run programs")
 	}

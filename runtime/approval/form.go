@@ -12,13 +12,16 @@ import (
 // what is known, and nothing is guessed.
 type form struct {
 	options  map[string]value // by name with its dashes
+	valued   []string         // options with a value, as split takes them
 	operands []kind           // the last may stand for any number
 	any      bool             // the last operand is any number of them
 	words    bool             // options are whole words of one dash: "-json"
 	first    bool             // options end before the first operand
 	plain    bool             // no argument can be an option: echo
+	names    bool             // files whose names are not written in the line may be given; each of its options looks, too
+	apart    bool             // the same, where such a name cannot be taken for an option
 	some     bool             // there must be an operand
-	need     string           // an option that must be given
+	need     []string         // options of which one must be given
 	bundle   bool             // the first word may be letters without a dash: tar
 	whole    [][]string       // or these arguments and no others
 	verbs    map[string]*form // by the first operand; a name ending in * is a beginning
@@ -61,7 +64,10 @@ const (
 	aBucket  kind = "bucket"  // of S3
 	aQueue   kind = "queue"   // of SQS
 	anID     kind = "ids"     // of Azure
-	aQuery   kind = "query"   // of Azure
+	aQuery   kind = "query"   // of AWS and Azure, written out
+	aWord    kind = "word"    // of letters, digits and dashes: it becomes part of an address
+	aLocal   kind = "local"   // a variable of the line's own
+	aRepo    kind = "repo"    // of the forge, by its owner and its name
 )
 
 // forms is the table, read once.
@@ -81,8 +87,25 @@ var forms = sync.OnceValue(func() map[string]*form {
 		}
 	}
 	all[":"] = all["true"]
+	finish(all)
 	return all
 })
+
+// finish lists for each form which options take a value, for split.
+func finish(all map[string]*form) {
+	for _, f := range all {
+		f.valued = nil
+		for name, v := range f.options {
+			switch {
+			case v.kind != "" && !v.optional:
+				f.valued = append(f.valued, name)
+			case v.optional && len(name) == 2:
+				f.valued = append(f.valued, "?"+name)
+			}
+		}
+		finish(f.verbs)
+	}
+}
 
 // declare reads one line of the table.
 func declare(all map[string]*form, macros map[string]string, line string) {
@@ -168,9 +191,15 @@ func (f *form) read(tokens []string) {
 		case "+bundle":
 			f.bundle = true
 			continue
+		case "+names":
+			f.names = true
+			continue
+		case "+apart":
+			f.apart = true
+			continue
 		}
 		if need, is := strings.CutPrefix(t, "+need:"); is {
-			f.need = need
+			f.need = strings.Split(need, ",")
 			continue
 		}
 		if !strings.HasPrefix(t, "-") {
@@ -209,6 +238,9 @@ func (f *form) verb(name string) *form {
 // own findings begin.
 func (c *command) gate(name string, args []word, from int) {
 	f := forms()[name]
+	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
+		c.find(T3, "is a program of the project, not of the system")
+	}
 	if f == nil {
 		// Said by itself where the program is not known at all.
 		if !slices.ContainsFunc((*c.found)[from:], func(f Finding) bool { return f.verdict(onHost) != Allow }) {
@@ -250,10 +282,13 @@ func (f *form) fits(c *command, args []word) bool {
 		return f.bundled(c, args)
 	}
 	if f.plain {
-		return true
+		return f.names || !slices.ContainsFunc(args, word.open)
 	}
-	n, ended, needed := 0, false, f.need == ""
-	given := f.split(args).has("-e", "-f", "--regexp", "--file", "--files") // as letters that are joined, too
+	n, ended, o := 0, false, f.split(args)
+	given := o.has("-e", "-f", "--regexp", "--file", "--files", "--expression") // as letters that are joined, too
+	if len(f.need) > 0 && !o.has(f.need...) {
+		return false
+	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if !ended && a.static && a.text == "--" {
@@ -268,7 +303,6 @@ func (f *form) fits(c *command, args []word) bool {
 				return false
 			}
 			i += took
-			needed = needed || strings.HasPrefix(a.begins(), f.need)
 			continue
 		case !ended && !a.static && !a.found && !a.input && (a.many || a.begins() == ""):
 			return false // it may be an option
@@ -289,12 +323,38 @@ func (f *form) fits(c *command, args []word) bool {
 		switch {
 		case k == aCommand:
 			return a.static && a.text != "" && a.text[0] != '+' || !a.static
+		case a.open() && !f.takes(a, k, ended, n):
+			return false
 		case k == "", !k.fits(c, a), (a.glob || a.many) && !(f.any && n >= len(f.operands)-1):
 			return false // or it may be several, of which one is something else
 		}
 		n++
 	}
-	return needed && (n > 0 || !f.some)
+	return n > 0 || !f.some
+}
+
+// takes reports whether the program may be given a word that is not written in the
+// line: the name of a file, as such, or text that it prints as it is.
+func (f *form) takes(w word, k kind, ended bool, n int) bool {
+	switch {
+	case !f.names && !f.apart:
+		return false
+	case k == anyText:
+		return f.first && n > 0 // after a format
+	case k != aFile && k != aPlace:
+		return false
+	}
+	return f.names || ended || !w.leads()
+}
+
+// open reports whether what the program is given is not what is written in the line: it
+// is known when the line runs.
+func (w word) open() bool { return (!w.static || w.glob) && !w.input }
+
+// leads reports whether a word may begin with a dash when the line runs.
+func (w word) leads() bool {
+	begins := w.begins()
+	return begins == "" || strings.ContainsAny(begins[:1], "*?[-")
 }
 
 // operand is the kind of the operand of that place.
@@ -318,6 +378,9 @@ func (f *form) option(c *command, a word, next []word) (took int, ok bool) {
 		case !listed, !has && !a.static, has && v.kind == "":
 			return 0, false
 		case has:
+			if w := a.rest(joined); w.static && w.glob && v.kind == anyText && f.names {
+				return 0, true // it is this option whatever the pattern stands for
+			}
 			return 0, v.kind.value(c, a.rest(joined))
 		}
 		return v.take(c, next)
@@ -408,13 +471,18 @@ func (w word) rest(known string) word {
 
 // Settings of git that hold no login and run nothing, regions of AWS, and queues.
 var (
-	harmlessKey = regexp.MustCompile(`^(?:(?:user|branch|core|init|pull|push|merge|diff|color|fetch|rebase)\.[\w.-]+|remote\.[\w.-]+\.(?:url|fetch))$`)
-	regions     = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-\d$`)
-	queues      = regexp.MustCompile(`^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d+/[\w.-]+$`)
+	harmlessKey  = regexp.MustCompile(`^(?:(?:user|branch|core|init|pull|push|merge|diff|color|fetch|rebase)\.[\w.-]+|remote\.[\w.-]+\.(?:url|fetch))$`)
+	regions      = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-\d$`)
+	packages     = regexp.MustCompile(`^[A-Za-z0-9*][A-Za-z0-9.+_@*-]*$`)
+	buckets      = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{2,62}(?:/.*)?$`)
+	wordOnly     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	locals       = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+	repositories = regexp.MustCompile(`^(?:github\.com/)?[\w-][\w.-]*/[\w-][\w.-]*$`)
+	queues       = regexp.MustCompile(`^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d+/[\w.-]+$`)
 )
 
 // value reports whether a word is of a kind, and one.
-func (k kind) value(c *command, w word) bool { return (w.static || !w.many) && k.fits(c, w) }
+func (k kind) value(c *command, w word) bool { return !w.open() && k.fits(c, w) }
 
 // fits reports whether a word is of a kind.
 func (k kind) fits(c *command, w word) bool {
@@ -455,7 +523,7 @@ func (k kind) fits(c *command, w word) bool {
 		}
 		return aName.fits(c, w)
 	case aName:
-		return w.static && !strings.Contains(w.text, "://") && !climbs(w.text) && strings.IndexAny(w.text, "@~/<+") != 0
+		return w.static && !strings.Contains(w.text, "://") && !climbs(w.text) && strings.IndexAny(w.text, "@~/<+-") != 0
 	case aChart:
 		return w.static && !strings.Contains(w.text, ":") && strings.IndexAny(w.text, "@~") != 0
 	}
@@ -467,7 +535,7 @@ func (k kind) fits(c *command, w word) bool {
 		}
 		return w.static && filters(w.text, nil)
 	case aPackage:
-		return w.static && !strings.ContainsAny(w.text, "/:~") && !strings.HasSuffix(w.text, ".rb")
+		return w.static && packages.MatchString(w.text) && !strings.HasSuffix(w.text, ".rb")
 	case aKey:
 		return w.static && harmlessKey.MatchString(w.text)
 	case anAPI:
@@ -479,11 +547,17 @@ func (k kind) fits(c *command, w word) bool {
 		return aName.fits(c, w)
 	case aBucket:
 		w.text = strings.TrimPrefix(w.text, "s3://")
-		return aName.fits(c, w)
+		return w.static && buckets.MatchString(w.text)
 	case aQueue:
 		return w.static && queues.MatchString(w.text)
 	case aQuery:
-		return w.static && !strings.HasPrefix(w.text, "@")
+		return w.static && !strings.HasPrefix(w.text, "@") && !strings.Contains(w.text, "://")
+	case aWord:
+		return w.static && wordOnly.MatchString(w.text)
+	case aLocal:
+		return w.static && locals.MatchString(w.text)
+	case aRepo:
+		return w.static && repositories.MatchString(w.text)
 	}
 	if list, is := strings.CutPrefix(string(k), "{"); is {
 		return w.static && !w.glob && slices.Contains(strings.Split(strings.TrimSuffix(list, "}"), ","), w.text)

@@ -2,7 +2,7 @@ package approval
 
 // clusterForms are the tools for clusters, containers and what is made by plan.
 const clusterForms = `
-@kube: -n=name --namespace=name --context=name --kubeconfig=look --request-timeout=num
+@kube: -n=name --namespace=name --context=name --request-timeout=num
 @view: @kube -Aw -o=shape -l=text --all-namespaces --output=shape --selector=text --field-selector=text --no-headers --show-labels --sort-by=text --watch --ignore-not-found --chunk-size=num
 kubectl,oc,k: @view
 kubectl,oc,k get: @view -L=text --label-columns=text --show-kind --show-managed-fields --subresource=name name*
@@ -22,9 +22,9 @@ kubectl,oc,k config view: @kube -o=shape --output=shape --minify
 kubectl,oc,k config current-context,get-clusters,get-users: @kube
 kubectl,oc,k config get-contexts: @kube -o=shape --no-headers name*
 kubectl,oc,k diff: @kube -R -f=file -l=text --filename=file --recursive --selector=text --server-side
-kubectl,oc,k apply,create,run,expose,label,annotate,scale,autoscale,replace: @kube -R -f=file -o=shape -l=text --filename=file --recursive --output=shape --selector=text --dry-run={client} --image=text --replicas=num --from-literal=text --port=num --schedule=text --labels=text --restart=text --class=text --rule=text --tcp=text --min=num --max=num --overwrite text*
+kubectl,oc,k apply,create,run,expose: @kube -R -f=file -o=shape -l=text --filename=file --recursive --output=shape --selector=text --dry-run={client} --image=text --replicas=num --from-literal=text --port=num --schedule=text --labels=text --restart=text --class=text --rule=text --tcp=text text*
 
-@helm: -n=name --namespace=name --kube-context=name --kubeconfig=look
+@helm: -n=name --namespace=name --kube-context=name
 helm: @helm
 helm list,ls: @helm -aAqdr -lf=text -m=num -o={json,yaml,table} --all --all-namespaces --short --deployed --failed --pending --superseded --uninstalled --filter=text --max=num --offset=num --date --reverse --selector=text --output={json,yaml,table}
 helm status: @helm -o={json,yaml,table} --output={json,yaml,table} --revision=num --show-resources --show-desc name
@@ -42,7 +42,7 @@ terraform,tofu fmt: +words -check -diff -recursive -no-color -list=text -write=t
 terraform,tofu output: +words -no-color -state=file
 terraform,tofu state list: +words -state=file -id=text name*
 terraform,tofu workspace list,show: +words -no-color
-pulumi vault consul nomad flux argocd istioctl eksctl ko = version
+pulumi vault consul nomad = version
 
 @box: -f=text --filter=text --format=text --no-trunc
 docker,podman,nerdctl ps: @box -aqnls --all --quiet --size --latest --last=num
@@ -52,12 +52,10 @@ docker,podman,nerdctl inspect: -f=text -s --format=text --size --type=name name*
 docker,podman,nerdctl version,info: -f=text --format=text
 docker,podman,nerdctl top,diff: name
 docker,podman,nerdctl port: name*
-docker,podman,nerdctl history: @box -qH --quiet --human?text name
 docker,podman,nerdctl stats: @box -a --all --no-stream name*
 docker,podman,nerdctl events: @box --since=text --until=text
 docker,podman,nerdctl image,container,network,volume,machine ls,list: @box -aqnls --all --quiet --digests --size --latest name*
 docker,podman,nerdctl image,container,network,volume inspect: -f=text -s --format=text --size name*
-docker,podman,nerdctl image history: @box -qH --quiet name
 docker,podman,nerdctl container logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --details name*
 docker,podman,nerdctl container top: name
 docker,podman,nerdctl container port,stats: --no-stream name*
@@ -69,10 +67,4 @@ docker,podman,nerdctl compose logs: -ft -n=num --follow --tail=num --since=text 
 docker-compose ps,images,top,port,version,ls: -aq --all --quiet --services --status=text --format=text --short name*
 docker-compose logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --no-color name*
 
-argocd app,cluster,repo,proj list,get: -o={json,yaml,wide,name} --output={json,yaml,wide,name} --show-params --refresh name*
-flux get: -A -n=name --all-namespaces --namespace=name name*
-stern: -A -n=name -lc=text --all-namespaces --namespace=name --selector=text --container=text --tail=num --since=num --template=text --output={default,raw,json} --no-follow --timestamps name
-cdk = --version
-consul members,services:
-nomad job,node,alloc,deployment status: --short --verbose name
 `

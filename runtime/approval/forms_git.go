@@ -20,7 +20,7 @@ git rev-parse: -q --abbrev-ref?text --short?num --verify --quiet --show-toplevel
 git ls-files: -cdmosuktvzif -x=text --cached --deleted --modified --others --ignored --stage --unmerged --killed --exclude-standard --exclude=text --full-name --error-unmatch --abbrev?num --eol --directory --deduplicate text*
 git ls-tree: -rtdlz --name-only --name-status --full-name --full-tree --long --abbrev?num --object-only text*
 git describe: --all --tags --always --long --abbrev?num --dirty?text --broken?text --exact-match --match=text --exclude=text --contains --candidates=num --first-parent text*
-git cat-file: -tspe --batch?text --batch-check?text --batch-all-objects --unordered text*
+git cat-file: -tspe text text
 git merge-base: -a --all --is-ancestor --fork-point --octopus --independent text*
 git name-rev: --name-only --tags --refs=text --always text*
 git show-ref: -dqs?num --head --heads --branches --tags --verify --hash?num --abbrev?num text*
@@ -29,7 +29,6 @@ git grep: -#niwvlLcohHEGFPpWIazqr -e=text -f=file -ABCm=num --cached --untracked
  --show-function --function-context --quiet text*
 git count-objects: -vH --verbose --human-readable
 git check-ignore: -vnqz --verbose --non-matching --no-index text*
-git check-attr: -az --all --cached text*
 git var: name
 git version: --build-options
 git cherry: -v text*
@@ -47,22 +46,16 @@ git config: -z --get=key --get-all=key --show-origin --show-scope --local --glob
 git config get: key
 git add: -AunvfN --all --update --dry-run --verbose --force --intent-to-add --ignore-errors --refresh --chmod=text text*
 git clean: -ndxXf --dry-run text*
-git archive: -#vl --format={tar,zip} --prefix=text --verbose --list text*
 
-gh pr,mr,issue,run,release,workflow,label,cache,ruleset,gist,project list: -RLsqtlaASBH=text --repo=name --limit=num --state=name --json=text --jq=text --template=text --label=text --assignee=text --author=text --search=text --base=text --head=text --branch=text --workflow=text --status=text --all
-gh pr,issue,release view: -c -Rqt=text --comments --repo=name --json=text --jq=text --template=text link
-gh pr status,diff,checks: -Rqt=text --repo=name --json=text --jq=text --template=text --name-only --patch --color=text --required --conflict-status link
-gh run,workflow view: -v -Rqtja=text --repo=name --json=text --jq=text --template=text --job=name --attempt=num --log --log-failed --exit-status --verbose --yaml link
-gh repo list: -lLqt=text --limit=num --json=text --jq=text --template=text --source --fork --language=text --topic=text --archived --no-archived --visibility=text name
-gh repo view: -bqt=text --branch=text --json=text --jq=text --template=text link
-gh search prs,issues,repos,code,commits: -LqtR=text --limit=num --json=text --jq=text --template=text --repo=name --owner=name --state=name --author=text --label=text --language=text --sort=text text*
+@gh: -R=repo -q=jq -t=text --repo=repo --json=text --jq=jq --template=text
+gh pr,issue,run,release,workflow,label,cache,ruleset,gist,project list: @gh -LslaASBH=text --limit=num --state=name --label=text --assignee=text --author=text --search=text --base=text --head=text --branch=text --workflow=text --status=text --all
+gh pr,issue,release view: @gh -c --comments link
+gh pr status,diff,checks: @gh --name-only --patch --color=text --required --conflict-status link
+gh run,workflow view: @gh -v -ja=text --job=name --attempt=num --log --log-failed --exit-status --verbose --yaml link
+gh repo list: -lLt=text -q=jq --limit=num --json=text --jq=jq --template=text --source --fork --language=text --topic=text --archived --no-archived --visibility=text word
+gh repo view: -bt=text -q=jq --branch=text --json=text --jq=jq --template=text repo
+gh search prs,issues,repos,code,commits: @gh -L=text --limit=num --owner=name --state=name --author=text --label=text --language=text --sort=text text*
 gh auth status:
-gh status: -oe=text
-gh api: -q=text -X={GET,get} --jq=text --method={GET,get} --paginate --slurp --silent api
-glab mr,issue,ci,pipeline,repo,release,label list: -cA -R=name -Pplas=text --repo=name --per-page=num --page=num --all --closed --merged --author=text --assignee=text --label=text --search=text --output={json,text} link
-glab mr,issue,ci,repo,release view: -cR=name --comments --repo=name --output={json,text} link
-glab mr diff: -R=name --repo=name --color=text link
-glab ci status: -R=name --repo=name --branch=text
-glab auth status:
-glab api: --paginate api
+gh status:
+gh api: -q=jq -X={GET,get} --jq=jq --method={GET,get} --paginate --slurp --silent api
 `

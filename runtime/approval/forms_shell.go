@@ -7,15 +7,14 @@ package approval
 
 // shellForms are the builtins of the shell, and programs that start others.
 const shellForms = `
-true,false,echo,test,[,[[,expr,exit,return,break,continue,shift,set,shopt,export,declare,typeset,local,readonly: +plain
-printf: +first -v=text text*
+true,false,echo,test,[,[[,exit,return,break,continue: +plain +names
+expr,shift,set,shopt,export,declare,typeset,local,readonly: +plain
+printf: +first +names text text*
 pwd: -LP
-cd: +first -LP look
+cd: +first +names -LP look
 pushd,popd: look
-read: +first -rs -adNnptu=text text*
-mapfile,readarray: +first -t -dnsu=text text
-getopts: +first text text text*
-unset: +first -vf text*
+read: +first -rs -dpt=text local*
+unset: +first -vf name*
 wait: +first -n -p=text text*
 jobs: -lnprs num*
 trap: +first -lp text text*
@@ -36,7 +35,6 @@ setsid: +first -wc --wait cmd
 stdbuf: +first -ioe=text --input=text --output=text --error=text cmd
 ionice: +first -cn=num --class=num --classdata=num cmd
 timeout: +first -v -k=num -s=text --kill-after=num --signal=text --preserve-status --foreground --verbose num cmd
-watch: +first -detbg -n=num --interval=num --differences --no-title cmd
 xargs: +first -0rtx -i?text -nLPs=num -IdE=text -a=file --null --no-run-if-empty --verbose --exit --max-args=num --max-procs=num --max-chars=num --delimiter=text --arg-file=file --replace?text --max-lines?num -l?num cmd
 sh,bash,dash,ash: +first -euxvfcs -o={pipefail,errexit,nounset,xtrace,noglob,verbose} --norc --noprofile cmd
 `

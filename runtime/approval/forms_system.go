@@ -50,13 +50,8 @@ apt: --installed --upgradable -a
 apt list,show,search,policy: --installed --upgradable -a --all-versions --names-only -n pkg*
 apt-cache policy,show,search,depends,rdepends,madison: -n --names-only --installed pkg*
 dpkg: -lLsS --list --listfiles --status --search --print-architecture look*
-rpm: -qailcdR -f=look pkg*
-dnf,yum list,info,search,repolist,provides: -q --installed --available --all pkg*
 brew list,info,search,deps,outdated,leaves: -v --versions --formula --cask --installed --json pkg*
-port search,info,list,installed: +some pkg*
-pacman: -Qielo look*
 apk info,list,search: -v --installed pkg*
-snap list,info: pkg*
 make gmake ruby perl php node nodejs bc julia = -v | --version
 python python2 python3 deno less pip pip3 uv dc = -V | --version
 lua luajit expect = -v

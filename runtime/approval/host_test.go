@@ -36,7 +36,7 @@ func TestAskedOnHost(t *testing.T) {
 		`TOKEN=x; echo $TOKEN`, `for KEY_X in a b; do echo $KEY_X; done`, `echo '$GITHUB_TOKEN'`,
 		`read -t 5 -r x < f`, `xargs --null -r -n1 echo < f`, `git add --all`,
 		`gh pr list --json title --jq '.[].title'`, `gh pr list -q '.[] | .environment'`, `terraform output`, `terraform state list`,
-		`find . -name '*.yaml' | xargs cat`, `cp a.txt b/`, `cp -a src/. dst/`, `cp -r src/* dst/`, `rsync -a src/ dst/`, `mv a.tf modules/`, `cp *.tf backup/`, `sed -i.bak s/a/b/ f`, `sed -nE 's/ai/b/p' f`, `cp -b -S .bak f g`,
+		`find . -name '*.yaml' | xargs cat`, `cp a.txt b/`, `cp -a src/. dst/`, `mv a.tf modules/`, `sed -i.bak s/a/b/ f`, `sed -nE 's/ai/b/p' f`, `cp -b -S .bak f g`,
 		`docker compose ps`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {

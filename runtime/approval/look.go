@@ -235,6 +235,9 @@ func (c *command) sed(args []word) {
 			c.find(T3, "runs a program text that was not read")
 		}
 	}
+	if edits && slices.ContainsFunc(files, word.open) {
+		c.find(T3, "edits files whose names are not in the line")
+	}
 	for _, w := range files {
 		if edits {
 			c.written(w)

@@ -7,18 +7,10 @@ import (
 
 // split reads arguments by the form of their program.
 func (f *form) split(args []word) options {
-	var valued []string
-	if f != nil {
-		for name, v := range f.options {
-			switch {
-			case v.kind != "" && !v.optional:
-				valued = append(valued, name)
-			case v.optional && len(name) == 2:
-				valued = append(valued, "?"+name)
-			}
-		}
+	if f == nil {
+		return split(args)
 	}
-	return split(args, valued...)
+	return split(args, f.valued...)
 }
 
 // shortened reports whether an argument is one of the long options, or short for it.

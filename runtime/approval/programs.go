@@ -12,9 +12,9 @@ const mostNested = 8 // commands in commands
 
 // call judges a simple command.
 func (c *command) call(x *syntax.CallExpr) {
-	c.part, c.plain = show(x), nil
+	c.part, c.plain = c.show(x), nil
 	c.assign(x.Assigns, len(x.Args) == 0)
-	c.part = show(x)
+	c.part = c.show(x)
 	if len(x.Args) == 0 {
 		c.find(T0, "looks")
 		return
@@ -33,7 +33,7 @@ func (c *command) call(x *syntax.CallExpr) {
 		words = append(words, c.resolve(w)...)
 	}
 	c.compares = false
-	c.part = show(x)
+	c.part = c.show(x)
 	if variable && len(words) > 0 {
 		words[0].static = false
 	}

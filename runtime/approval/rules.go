@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -96,12 +97,52 @@ func (r Rule) allows(words []string, host bool) bool {
 		return false
 	}
 	for i, p := range r.words {
-		if i < len(words) && strings.Contains(p, "*") && strings.Contains(p, "/") && climbs(words[i]) {
+		if i < len(words) && strings.Contains(p, "*") && (strings.Contains(p, "/") && climbs(words[i]) || !sameHost(p, words[i], network(path.Base(words[0])))) {
 			return false
 		}
 	}
 	elsewhere := strings.Contains(words[0], "/") && !slices.Contains(standard, path.Dir(words[0]))
 	return !host || !elsewhere || strings.Contains(r.words[0], "/") && star(r.words[0], words[0])
+}
+
+// hosts matches what stands for a host in an address: a name, and maybe a port.
+var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]+)(?::\d+)?$`)
+
+// sameHost reports whether an address is at the host that a pattern names: a * at the
+// end of the host stands for a port and what follows, not for more of the name, and
+// one in it for nothing that ends it. Bare says that an address may have no scheme.
+func sameHost(pattern, text string, bare bool) bool {
+	scheme, p, is := strings.Cut(pattern, "://")
+	_, at, also := strings.Cut(text, "://")
+	switch {
+	case !is && (!bare || strings.HasPrefix(pattern, "-") || !strings.Contains(strings.TrimLeft(pattern, "*"), ".") || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, ".")):
+		return true // no address
+	case !is:
+		p, at, also = pattern, text, true
+	case strings.Contains(scheme, "*"):
+		return true // it is for other words as well
+	}
+	if !also {
+		return false
+	}
+	end := func(s string) int {
+		if i := strings.IndexAny(s, "/?#"); i >= 0 {
+			return i
+		}
+		return len(s)
+	}
+	name, host := p[:end(p)], at[:end(at)]
+	if !strings.Contains(name, "*") {
+		return name == host
+	}
+	m := hosts.FindStringSubmatch(host)
+	if m == nil {
+		return false
+	}
+	if open := strings.TrimRight(name, "*"); open != "" {
+		name = strings.TrimSuffix(open, ":")
+	}
+	return star(name, m[1]) || star(name, host)
 }
 
 // climbs reports whether a path goes up.

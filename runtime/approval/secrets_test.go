@@ -20,7 +20,7 @@ func TestAnswersWithSecrets(t *testing.T) {
 	}
 	for _, line := range []string{
 		`docker inspect -f '{{.State.Status}}' web`, `docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' web`, `docker inspect --format '{{.HostConfig.RestartPolicy.Name}}' web`, `docker network inspect bridge`, `docker volume inspect data`, `docker top web`, `helm status x`, `helm status x -o table`, `helm list -o json`,
-		`gcloud run services list`, `gcloud run services describe x --format='value(status.url)'`, `gcloud functions list`, `gcloud compute instances describe x --zone z`, `consul members`, `systemctl show -p ExecStart x`, `systemctl status x`, `ps aux`, `docker ps -a`, `kubectl get pods -o yaml`,
+		`gcloud run services list`, `gcloud run services describe x --format='value(status.url)'`, `gcloud functions list`, `gcloud compute instances describe x --zone z`, `systemctl show -p ExecStart x`, `systemctl status x`, `ps aux`, `docker ps -a`, `kubectl get pods -o yaml`,
 	} {
 		if j := Judge(line, at, ""); j.Verdict != Allow {
 			t.Errorf("%s: %v (%s)", line, j.Verdict, j.Finding.Reason)

@@ -44,6 +44,10 @@ type Context struct {
 	// blanks, is more than names in it, as Splits says; nil is never.
 	Spaced func() bool
 
+	// Local reports whether the program of a name is found in the workspace, or may be
+	// where the line has written files, where the machine is this computer; nil is never.
+	Local func(name string, wrote bool) bool
+
 	// Exported reports whether programs get a variable of this name, where the machine
 	// is this computer; nil is never.
 	Exported func(name string) bool
@@ -119,7 +123,7 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 }
 
 func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -178,6 +182,7 @@ type command struct {
 	found *[]Finding
 	*effects
 
+	printer  *syntax.Printer
 	commands *[][]string // the words of every simple command; may be nil
 
 	part  string   // what is judged now
@@ -194,6 +199,7 @@ type input struct {
 	text    *string // the whole of it
 	unknown bool    // it comes from somewhere
 	names   bool    // it is names of files of the workspace
+	begins  string  // what each of them begins with, as far as it is known
 
 	spares func(name string) bool // it is not among them
 }
@@ -359,7 +365,7 @@ func (c *command) stmt(s *syntax.Stmt) {
 		}
 	case *syntax.CoprocClause:
 		if x.Name != nil {
-			c.part = "coproc " + show(x.Name)
+			c.part = "coproc " + c.show(x.Name)
 			c.variableOf(c.one(x.Name)) // it holds numbers from now on
 		}
 		c.child().stmt(x.Stmt)
@@ -426,7 +432,7 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 			left.stmt(x.X)
 			right.in = input{unknown: true, names: left.names(x.X)}
 			if right.in.names {
-				right.in.spares = left.foundBy(x.X)
+				right.in.spares, right.in.begins = left.foundBy(x.X), left.rooted(x.X)
 			}
 			right.stmt(x.Y)
 		})
@@ -603,9 +609,12 @@ func bomb(x *syntax.FuncDecl) bool {
 }
 
 // show prints a node as it would be typed.
-func show(n syntax.Node) string {
+func (c *command) show(n syntax.Node) string {
+	if c.printer == nil {
+		c.printer = syntax.NewPrinter(syntax.SingleLine(true))
+	}
 	var b strings.Builder
-	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+	if err := c.printer.Print(&b, n); err != nil {
 		return "?"
 	}
 	const most = 200

@@ -309,11 +309,19 @@ func (c *command) xargs(args []word) {
 		c.find(T3, "may take a part of the name of a file for an option or another file; -print0 with xargs -0 does not")
 	}
 	for i := range rest {
-		rest[i].found = names && inside[i]
+		if rest[i].found = names && inside[i]; !rest[i].found {
+			continue
+		}
+		rest[i].head = c.in.begins
+		for _, p := range append(places, literal("{}")) {
+			if before, _, is := strings.Cut(rest[i].text, p.text); is && before != "" {
+				rest[i].head = before
+			}
+		}
 	}
 	c = c.child()
 	c.spares = c.in.spares
-	c.perFile(append(slices.Clone(rest), word{many: true, found: names}), !names)
+	c.perFile(append(slices.Clone(rest), word{many: true, found: names, head: c.in.begins}), !names)
 }
 
 func (c *command) findFiles(args []word) {
@@ -361,6 +369,9 @@ func (c *command) findFiles(args []word) {
 				w := args[i]
 				if strings.Contains(w.text, "{}") {
 					w.static, w.found = false, w.static && strings.HasPrefix(w.text, "{}") && !strings.Contains(w.text, "..")
+					if w.found && !strings.HasSuffix(a.text, "dir") {
+						w.head = root(args)
+					}
 				}
 				words = append(words, w)
 			}

@@ -154,31 +154,6 @@ func (c *command) remotes() {
 	}
 }
 
-// hosted reports whether all other repositories that git knows of are of one host.
-func (c *command) hosted(host string) bool {
-	if c.Remotes == nil || c.Place.Disposable {
-		return true
-	}
-	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(dir string) bool {
-		all, known := c.Remotes(dir)
-		return !known || slices.ContainsFunc(all, func(s string) bool {
-			name, address, _ := strings.Cut(s, " ")
-			if strings.HasPrefix(name, "url.") {
-				return false
-			}
-			if _, rest, is := strings.Cut(address, "://"); is {
-				address = rest
-			}
-			address, _, _ = strings.Cut(address, "/")
-			if _, rest, is := strings.Cut(address, "@"); is {
-				address = rest
-			}
-			address, _, _ = strings.Cut(address, ":")
-			return address != host && address != ""
-		})
-	})
-}
-
 // above reports whether a file of the name is in a directory where the shell may be, or
 // in one of the workspace above it.
 func (c *command) above(name string) bool {

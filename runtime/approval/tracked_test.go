@@ -24,7 +24,7 @@ func TestGitShowsFilesOfCredentials(t *testing.T) {
 		`git grep KEY`: false, `git grep KEY -- deploy`: false, `git grep KEY -- src`: true, `git grep -l KEY`: true, `git grep src`: false, `git grep KEY -- ':!.env'`: true, `git grep KEY -- '*.tf'`: true, `git grep KEY -- '*e*'`: false,
 		`git log -p`: false, `git log -U1`: false, `git log -c`: false, `git log --cc`: false, `git log -L1,2:x`: false, `git log --binary`: false, `git log`: true, `git log --stat -3`: true, `git log -p -- src`: true, `git log -p --author src`: false, `git log -gp`: false,
 		`git show`: false, `git show --stat`: true, `git show --stat -p`: false, `git show -s`: true, `git show abcd1234`: false, `git diff`: true, `git diff abcd1234`: false, `git status -v`: true, `git stash list -p`: false, `git stash list`: true, `git stash show -p`: false, `git reflog -p`: false, `git diff-tree -p HEAD`: false,
-		`git archive HEAD`: false, `git archive HEAD -- src`: true, `git cat-file -p abcd1234`: false, `git cat-file -t abcd1234`: true, `git cat-file --batch --batch-all-objects`: false, `git cat-file blob abcd1234`: false, `git ls-files -s`: true, `git var -l`: false,
+		`git archive HEAD`: false, `git archive HEAD -- src`: false, `git cat-file -p abcd1234`: false, `git cat-file -t abcd1234`: true, `git cat-file --batch --batch-all-objects`: false, `git cat-file blob abcd1234`: false, `git ls-files -s`: true, `git var -l`: false,
 	} {
 		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
@@ -40,7 +40,6 @@ func TestAddressesOfGit(t *testing.T) {
 	}{
 		{"https://u:p@example.com/x", "git remote -v", false}, {"https://tok@example.com/x", "git remote get-url origin", false}, {"https://tok@example.com/x", "git config --get remote.origin.url", false}, {"https://tok@example.com/x", "git remote", true},
 		{"ssh://git@example.com/x", "git remote -v", true}, {"git@example.com:x/y", "git remote -v", true}, {"https://example.com/x", "git remote -v", true},
-		{"git@gitlab.com:x/y", "glab mr list", true}, {"https://gitlab.com/x", "glab mr list", true}, {"https://example.com/x", "glab mr list", false}, {"git@example.com:x", "glab ci status", false}, {"https://gitlab.com@example.com/x", "glab mr list", false},
 	} {
 		c := onHost
 		c.Remotes = func(string) ([]string, bool) { return []string{"remote.origin.url " + x.address}, true }
@@ -57,7 +56,7 @@ func TestWrittenThroughLinksBelow(t *testing.T) {
 		return dir == onHost.Workspace || dir == onHost.Workspace+"/b"
 	}
 	for line, allowed := range map[string]bool{
-		`cp -r a/. b`: false, `cp a/rc b`: false, `cp -t b a/rc`: false, `cp a/* b/`: false, `cp a/rc c`: true, `cp -r a/. c`: true, `mv a/rc b`: true, `split -l 1 f`: false, `split -l 1 f b/x`: false, `split -l 1 f c/x`: true,
+		`cp -r a/. b`: false, `cp a/rc b`: false, `cp -t b a/rc`: false, `cp a/* b/`: false, `cp a/rc c`: true, `cp -r a/. c`: true, `mv a/rc b`: true, `split -l 1 f`: false, `split -l 1 f b/x`: false, `split -l 1 f c/x`: false,
 		`gofmt -w b`: false, `gofmt -w .`: false, `gofmt -l .`: true, `gofmt -w c`: true, `go fmt`: false, `go fmt ./...`: false, `go fmt ./c/...`: true,
 	} {
 		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,8 +69,8 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		if a.Naked && a.Value == nil {
 			continue
 		}
-		c.part = show(a)
-		c.variable(name)
+		c.part = c.show(a)
+		c.changed(name, value)
 		if a.Array != nil || a.Value != nil {
 			c.numbered(name, a.Value)
 		}
@@ -106,8 +107,11 @@ var loads = []string{"PATH", "LD_", "DYLD_", "BASH_", "ENV", "IFS", "PS0", "PS1"
 	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
 	"HELM_", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_", "SSH_ASKPASS", "SUDO_ASKPASS", "NPM_CONFIG_", "PIP_"}
 
-// variable judges that a variable is changed.
-func (c *command) variable(name string) {
+// variable judges that a variable is changed, to what is not known.
+func (c *command) variable(name string) { c.changed(name, word{}) }
+
+// changed judges that a variable is changed.
+func (c *command) changed(name string, value word) {
 	upper := strings.ToUpper(name)
 	for _, l := range loads {
 		switch {
@@ -121,7 +125,7 @@ func (c *command) variable(name string) {
 		}
 	}
 	if c.Exported != nil && name != "_" && c.Exported(name) {
-		c.exported(name, word{}) // it stays so when it is set
+		c.exported(name, value) // it stays so when it is set
 	}
 }
 
@@ -136,7 +140,13 @@ var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_
 // run, and no list of those is whole.
 func (c *command) exported(name string, value word) {
 	switch {
-	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && strings.Contains(value.text, "/"):
+	case slices.Contains([]string{"AWS_REGION", "AWS_DEFAULT_REGION"}, name) && !(value.static && regions.MatchString(value.text)):
+		c.find(T4, "chooses another machine by "+name+", which becomes part of an address")
+	case name == "TF_WORKSPACE" && !(value.static && wordOnly.MatchString(value.text)):
+		c.find(T3, name+" becomes part of the name of a file")
+	case name == "TZ" && !(value.static && zones.MatchString(value.text)):
+		c.find(T3, name+" may name a file")
+	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && (!value.static || strings.Contains(value.text, "/")):
 		c.find(T3, name+" names a file that programs load")
 	case slices.Contains(plainVariables, name), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "TF_VAR_"):
 	case slices.Contains(elsewhere, name):
@@ -146,6 +156,9 @@ func (c *command) exported(name string, value word) {
 		c.find(T3, name+" may decide what programs run, load or write")
 	}
 }
+
+// zones matches a time zone by its name.
+var zones = regexp.MustCompile(`^(?:[A-Za-z]\w*(?:[-+/][A-Za-z0-9_+-]+)*)?$`)
 
 // numbered judges a value for a variable that the shell takes for a number as soon as
 // it is set; nil is one that is not known.

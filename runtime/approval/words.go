@@ -31,7 +31,7 @@ func (c *command) redirect(r *syntax.Redirect) {
 		}
 		return
 	}
-	c.part = r.Op.String() + " " + show(r.Word)
+	c.part = r.Op.String() + " " + c.show(r.Word)
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		c.variableOf(literal(strings.Trim(r.N.Value, "{}"))) // it holds the number from now on
 	}
@@ -87,51 +87,122 @@ func (c *command) document(r *syntax.Redirect) word {
 	return c.subscript(w)
 }
 
+// passes lists the options with which a program that is fed names of files passes them
+// on whole, and no others.
+var passes = map[string][]string{
+	"grep": {"-v", "-i", "-E", "-F", "-w", "-e"}, "sort": {"-u", "-r", "-f", "-V", "-z"}, "uniq": {}, "head": {"-n", "-#"}, "tail": {"-n", "-#"},
+}
+
+// prints lists the options with which a program prints names of files as they are.
+var prints = map[string][]string{
+	"ls":   {"-a", "-A", "-1", "-d", "-t", "-r", "-S"},
+	"fd":   {"-H", "-I", "-u", "-a", "-i", "-s", "-g", "-p", "-F", "-0", "-d", "-t", "-e", "-E", "-S", "--hidden", "--no-ignore", "--glob", "--max-depth", "--type", "--extension", "--exclude", "--print0"},
+	"git":  {"-c", "-d", "-m", "-o", "-z", "--cached", "--deleted", "--modified", "--others", "--exclude-standard", "--name-only"},
+	"grep": {"-l", "-L", "-r", "-R", "-n", "-i", "-E", "-F", "-P", "-w", "-v", "-I", "-s", "-e", "-Z", "--null", "--include", "--exclude", "--exclude-dir", "--files-with-matches", "--files-without-match", "--recursive", "--ignore-case"},
+	"rg":   {"-l", "-i", "-S", "-F", "-P", "-w", "-v", "-e", "-g", "-t", "-T", "-u", "-0", "--glob", "--type", "--type-not", "--hidden", "--files", "--files-with-matches", "--null", "--no-ignore", "--no-config"},
+}
+
 // names reports whether a command prints nothing but names of files of the workspace.
 func (c *command) names(s *syntax.Stmt) bool {
-	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
-		call, ok := b.Y.Cmd.(*syntax.CallExpr)
-		if ok && len(call.Args) > 0 && call.Args[0].Lit() == "grep" {
-			quiet := c.child()
-			quiet.found = new([]Finding)
-			for _, a := range call.Args[1:] {
-				if w := quiet.one(a); !w.static || !strings.HasPrefix(w.text, "-") && picks(w.text) {
-					return false
-				}
-			}
-		}
-		return ok && len(b.Y.Redirs) == 0 && len(call.Args) > 0 && slices.Contains([]string{"grep", "sort", "uniq", "head", "tail"}, call.Args[0].Lit()) && c.names(b.X)
-	}
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 || !c.here() {
+	if len(s.Redirs) > 0 {
 		return false
 	}
-	var words []word
-	quiet := c.child()
-	quiet.found = new([]Finding)
-	for _, a := range call.Args {
-		words = append(words, quiet.resolve(a)...)
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		words := c.quietly(b.Y)
+		if len(words) == 0 || !words[0].static || len(b.Y.Redirs) > 0 || !c.names(b.X) {
+			return false
+		}
+		name := words[0].text
+		only, known := passes[name]
+		o := forms()[name].split(words[1:])
+		for option := range o.given {
+			if len(option) == 2 && option[1] >= '0' && option[1] <= '9' {
+				o.given["-#"] = nil
+				delete(o.given, option)
+			}
+		}
+		switch {
+		case !known || !o.only(only...) || slices.ContainsFunc(words, word.open):
+			return false
+		case name != "grep":
+			return len(o.operands) == 0
+		}
+		patterns := append(o.operands, o.values("-e")...)
+		return len(patterns) == 1 && !picks(patterns[0].text)
+	}
+	words := c.quietly(s)
+	if len(words) == 0 || !c.here() {
+		return false
 	}
 	if slices.ContainsFunc(words, func(w word) bool {
 		return !w.static || c.outside(w) || Secret(c.Home, "/"+w.text) || strings.ContainsAny(w.text, "*?[") && mayBeSecret(w.text)
 	}) {
 		return false
 	}
-	args := words[1:]
-	switch words[0].text {
+	name, args := words[0].text, words[1:]
+	if name == "fdfind" {
+		name = "fd"
+	}
+	o := forms()[name].split(args)
+	if name == "git" && len(args) > 0 {
+		o = gitSplit(args[0].text, args[1:])
+	}
+	if only, known := prints[name]; known && !o.only(only...) {
+		return false
+	}
+	switch name {
 	case "find":
-		return !flagged(args, "-printf", "-exec", "-execdir", "-L")
-	case "fd", "fdfind", "ls":
-		return !flagged(args, "--format", "-l", "-L", "--follow")
+		return !flagged(args, "-printf", "-ls", "-exec", "-execdir", "-L")
+	case "fd", "ls":
+		return true
 	case "git": // names that are there, or in the index; not those of a revision
-		o := split(args)
-		return texts(o.operands) != nil && len(o.operands) > 0 && (o.operands[0].text == "ls-files" || o.operands[0].text == "diff" && len(o.operands) == 1 && o.only("--name-only"))
+		return len(args) > 0 && (args[0].text == "ls-files" && !o.has("--name-only") || args[0].text == "diff" && len(o.operands) == 0 && o.has("--name-only") && len(o.given) == 1)
 	case "grep", "rg":
-		return flagged(args, "--files", "--files-with-matches") || slices.ContainsFunc(args, func(w word) bool {
-			return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "lL")
-		})
+		return o.has("-l", "-L", "--files", "--files-with-matches", "--files-without-match")
 	}
 	return false
+}
+
+// quietly are the words of a simple command, which is judged elsewhere.
+func (c *command) quietly(s *syntax.Stmt) (words []word) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return nil
+	}
+	quiet := c.child()
+	quiet.found = new([]Finding)
+	for _, a := range call.Args {
+		words = append(words, quiet.resolve(a)...)
+	}
+	return words
+}
+
+// rooted is what the names that a command prints begin with, if it is known.
+func (c *command) rooted(s *syntax.Stmt) string {
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		s = b.X
+	}
+	if words := c.quietly(s); len(words) > 0 && words[0].text == "find" {
+		return root(words[1:])
+	}
+	return ""
+}
+
+// root is what the names that find prints begin with: the places where it looks, none
+// of which can begin with a dash.
+func root(args []word) string {
+	roots := leads(args)
+	switch {
+	case slices.ContainsFunc(roots, word.open):
+		return ""
+	case len(roots) == 1:
+		return roots[0].text
+	}
+	return "./"
 }
 
 // words judges the commands in words whose text does not matter.
@@ -223,6 +294,9 @@ func (c *command) text(parts []syntax.WordPart) word {
 			}
 		case *syntax.ParamExp:
 			value, ok := c.value(x)
+			if ok && x.Param != nil && c.patterns[x.Param.Value] && c.Spaced != nil && c.Spaced() {
+				c.find(T3, "may take a part of the name of a file for an option or another file; quotes around the variable do not")
+			}
 			if ok && strings.ContainsAny(value, " \t\n") || value == "" {
 				ok = false // it is split, or vanishes
 			}
