@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,6 +165,8 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 		return trackedSecrets(home, dir, words, differ)
 	}
 	p.Context.Remotes = remotes
+	search, _ := a.env("PATH")
+	p.Context.Local = func(name string, wrote bool) bool { return ofProject(root, search, name, wrote) }
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -192,6 +195,25 @@ func real(name string) string {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
+}
+
+// ofProject reports whether a search for a program along the directories of PATH comes
+// to one in root before it comes to the system's; of directories that depend on where
+// the shell is, commands are not given any. Wrote says that there may be more files by then.
+func ofProject(root, search, name string, wrote bool) bool {
+	for _, dir := range filepath.SplitList(absolutePath(search)) {
+		if at := real(dir); at == root || strings.HasPrefix(at, root+string(filepath.Separator)) {
+			if _, err := os.Lstat(filepath.Join(at, name)); err == nil || wrote {
+				return true
+			}
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			to := real(filepath.Join(dir, name)) // a link may lead into the project
+			return strings.HasPrefix(to, root+string(filepath.Separator))
+		}
+	}
+	return false
 }
 
 // linksOut reports whether a link below root leads out of it. A tree that is too

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -295,5 +296,31 @@ func TestForeign(t *testing.T) {
 	}
 	if !foreign(root) {
 		t.Error("without a repository nobody knows whose they are")
+	}
+}
+
+// A program is the project's if the search for it comes to the project first.
+func TestProgramsOfTheProject(t *testing.T) {
+	root, system := real(t.TempDir()), real(t.TempDir())
+	for _, f := range []string{filepath.Join(root, "bin", "jq"), filepath.Join(root, "sub", "make"), filepath.Join(system, "jq"), filepath.Join(system, "cat")} {
+		if err := os.MkdirAll(filepath.Dir(f), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(dirs ...string) string { return strings.Join(dirs, string(filepath.ListSeparator)) }
+	bin := filepath.Join(root, "bin")
+	for _, row := range []struct {
+		search, name string
+		wrote, want  bool
+	}{
+		{list(system), "jq", true, false}, {list(bin, system), "jq", false, true}, {list(system, bin), "jq", false, false}, {list(bin, system), "cat", false, false}, {list(bin, system), "cat", true, true}, {list(system, bin), "cat", true, false},
+		{list("sub", system), "make", false, false}, {list(system, ""), "cat", true, false},
+	} {
+		if got := ofProject(root, row.search, row.name, row.wrote); got != row.want {
+			t.Errorf("%s along %q, written %v: %v", row.name, row.search, row.wrote, got)
+		}
 	}
 }
