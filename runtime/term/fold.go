@@ -108,9 +108,11 @@ func pieces(text string) []piece {
 		if rest == "" {
 			break
 		}
-		n := command(rest)
-		if n == 0 || len(all) > 0 && !leads(all[len(all)-1].text) {
-			n = word(rest)
+		n := word(rest)
+		if inner, in := strings.CutPrefix(rest, "("); in && command(inner) > 0 {
+			n = 1 + command(inner)
+		} else if found := command(rest); found > 0 && (len(all) == 0 || leads(all[len(all)-1].text)) {
+			n = found
 		}
 		all = append(all, piece{space, rest[:n]})
 		text = rest[n:]

@@ -29,6 +29,7 @@ func TestFold(t *testing.T) {
 		{"quotes in a command", 40, `give one, as in: talkops -p "Why; does it. Fail?"`, "give one, as in:\n  talkops -p \"Why; does it. Fail?\""},
 		{"a variable to set", 40, `not signed in, run: export DAYTONA_API_KEY="your-key"`, "not signed in, run:\n  export DAYTONA_API_KEY=\"your-key\""},
 		{"what is no part of a command", 40, `Daytona is not signed in: export DAYTONA_API_KEY="your-key" (exit 2)`, "Daytona is not signed in:\n  export DAYTONA_API_KEY=\"your-key\"\n  (exit 2)"},
+		{"a command in brackets", 40, "the branch was not made (talkops sandbox export 0a1b --branch NAME): no", "the branch was not made\n  (talkops sandbox export 0a1b --branch NAME):\n  no"},
 		{"between backquotes", 30, "the answer is to use `terraform plan -out x`", "the answer is to use\n  `terraform plan -out x`"},
 		{"the program in a sentence", 30, "while talkops runs nothing else can be done", "while talkops runs nothing\n  else can be done"},
 		{"the name of the program", 30, "talkops: no model is chosen and none is found", "talkops: no model is chosen\n  and none is found"},
