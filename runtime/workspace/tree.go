@@ -67,7 +67,7 @@ var (
 
 // privateDirs is where providers keep files of commands: below the directory for
 // temporary files, which may be the working directory.
-const privateDirs = "./.talkops-[0-9]*"
+const privateDirs = ".talkops-[0-9]*"
 
 // leftOut are the tests of find for what comes home from nowhere: caches, unless
 // sent (which may be nil) holds one of that name, histories, and files of providers.
@@ -86,7 +86,7 @@ func leftOut(sent *Plan) string {
 	for _, h := range histories {
 		tests = append(tests, "-path "+sandbox.Quote("./"+h))
 	}
-	tests = append(tests, "-type d -perm 700 -path "+sandbox.Quote(privateDirs))
+	tests = append(tests, "-type d -perm 700 -name "+sandbox.Quote(privateDirs)+" -path "+sandbox.Quote("./"+privateDirs))
 	return `\( ` + strings.Join(tests, " -o ") + ` \)`
 }
 

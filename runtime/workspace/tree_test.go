@@ -63,7 +63,11 @@ func TestListingTellsEverythingInEveryUserland(t *testing.T) {
 	odd := []string{"plain", "a b", "it's", `q"q`, "new\nline", `back\slash`, `\n`, "-dash", "tab\t", "cr\r", "$HOME", "*", "\xff\xfe", "é", "e\u0301", " lead", "trail ", "x\n\ny"}
 	for userland, path := range userlands(t) {
 		t.Run(userland, func(t *testing.T) {
-			root := lay(t, map[string]string{"d/f": "in d", "empty/": "", "link": "->d/f", "dangling": "->no\nwhere\n", "n/node_modules/x": "x", ".cache/x": "x", "sub/.cache/x": "x", ".bash_history": "x"})
+			root := lay(t, map[string]string{"d/f": "in d", "empty/": "", "link": "->d/f", "dangling": "->no\nwhere\n", "n/node_modules/x": "x", ".cache/x": "x", "sub/.cache/x": "x", ".bash_history": "x",
+				".talkops-1000/room1": "x", ".talkops-1/d/x": "x", "sub/.talkops-1/x": "x"})
+			os.Chmod(filepath.Join(root, ".talkops-1000"), 0o700)
+			os.Chmod(filepath.Join(root, ".talkops-1/d"), 0o700)
+			os.Chmod(filepath.Join(root, "sub/.talkops-1"), 0o700)
 			for _, name := range odd {
 				if err := os.WriteFile(filepath.Join(root, name), []byte(name), 0o640); err != nil {
 					t.Fatal(err)
@@ -78,7 +82,7 @@ func TestListingTellsEverythingInEveryUserland(t *testing.T) {
 			if err != nil || len(l.Blind) > 0 {
 				t.Fatal(l, err)
 			}
-			want := append([]string{"d", "d/f", "empty", "link", "dangling", "n", "sub", "sub/.cache", "sub/.cache/x", "fifo"}, odd...)
+			want := append([]string{"d", "d/f", "empty", "link", "dangling", "n", "sub", "sub/.cache", "sub/.cache/x", "fifo", ".talkops-1", ".talkops-1/d", ".talkops-1/d/x", "sub/.talkops-1", "sub/.talkops-1/x"}, odd...)
 			slices.Sort(want)
 			if got := slices.Sorted(maps.Keys(l.Tree)); !slices.Equal(got, want) {
 				t.Fatalf("listed %q\nwant %q", got, want)
