@@ -141,7 +141,7 @@ func word(text string) int {
 
 var (
 	commands   = regexp.MustCompile(`^(talkops -|talkops [a-z]+( |$|[.;,)])|git (apply|switch|merge|log|checkout) |cd [^ ]+ && |export [A-Z_]+=|modal setup|aws [a-z]|[A-Z_]+=\S+ talkops )`)
-	commandEnd = regexp.MustCompile(`^(?:([;,).]+)( |$)|( – | \(exit \d))`)
+	commandEnd = regexp.MustCompile(`^(?:([;,).:]+)( |$)|( – | \(exit \d))`)
 )
 
 // command is the length of the command that text begins with, 0 if it begins with none.
