@@ -238,9 +238,6 @@ func (f *form) verb(name string) *form {
 // own findings begin.
 func (c *command) gate(name string, args []word, from int) {
 	f := forms()[name]
-	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
-		c.find(T3, "is a program of the project, not of the system")
-	}
 	if f == nil {
 		// Said by itself where the program is not known at all.
 		if !slices.ContainsFunc((*c.found)[from:], func(f Finding) bool { return f.verdict(onHost) != Allow }) {

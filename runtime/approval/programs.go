@@ -182,95 +182,12 @@ func known(name string) bool {
 	return !slices.ContainsFunc(*probe.found, func(f Finding) bool { return f.typed })
 }
 
-// args as options.
-type options struct {
-	given    map[string][]word // by name with its dashes; the value is empty for a bare one
-	operands []word
-	hidden   bool // an argument that may be an option is not known
-}
-
-// split reads arguments as getopt does. Valued options take a value; those of
-// one letter may be joined, and with a "?" in front, like "?-i", must be.
-func split(args []word, valued ...string) options {
-	o := options{given: make(map[string][]word)}
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case !a.static:
-			o.hidden = o.hidden || !a.input
-			o.operands = append(o.operands, a)
-		case a.text == "--":
-			o.operands = append(o.operands, args[i+1:]...)
-			return o
-		case strings.HasPrefix(a.text, "--"):
-			name, value, has := strings.Cut(a.text, "=")
-			w := word{text: value, static: true, glob: a.glob}
-			if !has && slices.Contains(valued, name) {
-				w = word{}
-				if i++; i < len(args) {
-					w = args[i]
-				}
-			}
-			o.given[name] = append(o.given[name], w)
-		case len(a.text) > 1 && a.text[0] == '-':
-			for k := 1; k < len(a.text); k++ {
-				name := "-" + a.text[k:k+1]
-				if slices.Contains(valued, "?"+name) { // what is joined to it is its value
-					o.given[name] = append(o.given[name], word{text: a.text[k+1:], static: true, glob: a.glob})
-					break
-				}
-				if !slices.Contains(valued, name) {
-					o.given[name] = append(o.given[name], literal(""))
-					continue
-				}
-				w := word{text: a.text[k+1:], static: true, glob: a.glob}
-				if k+1 == len(a.text) {
-					w = word{}
-					if i++; i < len(args) {
-						w = args[i]
-					}
-				}
-				o.given[name] = append(o.given[name], w)
-				break
-			}
-		default:
-			o.operands = append(o.operands, a)
-		}
-	}
-	return o
-}
-
-// has reports whether one of the options was given.
-func (o options) has(names ...string) bool {
-	for _, n := range names {
-		if _, ok := o.given[n]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// only reports whether no other options were given.
-func (o options) only(names ...string) bool {
-	for n := range o.given {
-		if !slices.Contains(names, n) {
-			return false
-		}
-	}
-	return true
-}
-
-func (o options) values(names ...string) []word {
-	var all []word
-	for _, n := range names {
-		all = append(all, o.given[n]...)
-	}
-	return all
-}
-
 // program judges a program by its name, and holds it against the table of forms.
 func (c *command) program(name string, args []word) {
 	from, spares := len(*c.found), c.spares
+	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
+		c.find(TX, "is a program of the project, not of the system")
+	}
 	c.below(name, args)
 	c.does(name, args)
 	c.gate(name, args, from)

@@ -176,8 +176,8 @@ func awkLooks(text string) bool {
 				return false
 			}
 		case b == '/' && operand:
-			if s.at++; s.last == "length" || s.last == ")" && strings.Contains(s.rest(), "/") {
-				return false // it may begin a regular expression
+			if s.at++; strings.Count(s.text, "/") > 1 {
+				return false // it may begin a regular expression, or end one
 			}
 		case b == '/':
 			from := s.at

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -358,4 +359,27 @@ func inQuotes(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// strange names the first character that hides or reorders text.
+func strange(line string) (string, bool) {
+	for _, r := range line {
+		switch {
+		case r == '\n', r == '\t':
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar, r == '\u2028', r == '\u2029', r == '\u3164', r == '\u00a0':
+			return strings.ToUpper(strings.Trim(strings.Trim(quoteRune(r), "'"), `\`)), true
+		}
+	}
+	return "", false
+}
+
+func quoteRune(r rune) string {
+	const hex = "0123456789abcdef"
+	s := []byte("u")
+	for shift := 20; shift >= 0; shift -= 4 {
+		if d := r >> shift & 15; d != 0 || len(s) > 1 || shift <= 12 {
+			s = append(s, hex[d])
+		}
+	}
+	return string(s)
 }
