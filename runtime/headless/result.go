@@ -64,7 +64,11 @@ func (r Result) cost() string {
 	if r.Sandbox == nil || r.Sandbox.CostUSD == 0 {
 		return fmt.Sprintf("$%.4f", r.CostUSD)
 	}
-	return fmt.Sprintf("about $%.4f, of which the sandbox $%.4f", r.CostUSD, r.Sandbox.CostUSD)
+	sandbox := fmt.Sprintf("$%.4f", r.Sandbox.CostUSD)
+	if sandbox == "$0.0000" {
+		sandbox = "under $0.0001"
+	}
+	return fmt.Sprintf("about $%.4f, of which the sandbox %s", r.CostUSD, sandbox)
 }
 
 // Redacted returns r with clean texts and every secret blotted out.
