@@ -31,7 +31,7 @@ func TestNarrowOnHost(t *testing.T) {
 		`gzip a`, `gunzip a.gz`, `xz -d a.xz`, `xz -t -d a.xz`, `zstd -d a.zst`, `gzip -c -k a`, `rsync a b`, `split a`,
 		`iconv a`, `gh repo view evil.example/acme/shop`, `gh pr list -R evil.example/acme/shop`, `gh pr list --repo=evil.example/acme/shop`, `gh pr list --jq 'env'`, `kubectl --kubeconfig=a.yaml get pods`, `helm --kubeconfig a.yaml list`, `find . -name '*.tf' | tail -c 20 | xargs cat`,
 		`find . | grep -o 'e.*' | xargs cat`, `ls -s | xargs cat`, `echo x | grep -l --label=/home/dev/.ssh/id_rsa x | xargs cat`, `ls | uniq -c | xargs cat`, `sed -i s/a/b/ -- *.tf`,
-		`sed ':a;N;$!ba;s/x/y/' a.txt`, `sed y/a/b/ a.txt`, `awk '{x = $1 / 2; y = z / 3}' a.txt`, `sed -n "$(cat a.txt)" a.txt`, `awk '{print}' *.txt`, `cp *.txt sub/`, `tar cf a.tar *.txt`, `sort *.txt`, `xxd *.bin`, `kubectl apply --dry-run=client -f *.yaml`,
+		`sed ':a;N;$!ba;s/x/y/' a.txt`, `sed y/a/b/ a.txt`, `awk '{x = $1 / 2; y = z / 3}' a.txt`, `sed -n "$(cat a.txt)" a.txt`, `awk '{print}' *.txt`, `cp *.txt sub/`, `tar cf a.tar *.txt`, `sort *.txt`, `for f in *; do echo x > "$f"; done`, `echo x >> *.txt`, `for f in *; do AWS_PROFILE=$f aws s3 ls; done`, `AWS_PROFILE="$(cat a.txt)" aws s3 ls`, `for f in *; do LC_ALL=$f ls; done`, `xxd *.bin`, `kubectl apply --dry-run=client -f *.yaml`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict == approval.Allow {
 			t.Errorf("%q is allowed (%s, %s)", line, j.Finding.Tier, j.Finding.Reason)

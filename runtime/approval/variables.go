@@ -139,7 +139,10 @@ var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_
 // exported judges a variable that programs are given: some of them name code to
 // run, and no list of those is whole.
 func (c *command) exported(name string, value word) {
+	value.static = value.static && !value.glob
 	switch {
+	case slices.Contains([]string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE"}, name) && !value.static:
+		c.find(T4, "chooses an account by "+name+", whose value is not known")
 	case slices.Contains([]string{"AWS_REGION", "AWS_DEFAULT_REGION"}, name) && !(value.static && regions.MatchString(value.text)):
 		c.find(T4, "chooses another machine by "+name+", which becomes part of an address")
 	case name == "TF_WORKSPACE" && !(value.static && wordOnly.MatchString(value.text)):

@@ -42,6 +42,11 @@ func (c *command) redirect(r *syntax.Redirect) {
 			c.in = input{unknown: true}
 			c.read(w)
 		case syntax.DplIn:
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+			if w.glob {
+				c.find(T3, "writes to files whose names are not in the line", machine)
+			}
+			c.written(w)
 		case syntax.DplOut:
 			if w.static && (w.text == "-" || strings.Trim(strings.TrimSuffix(w.text, "-"), "0123456789") == "") {
 				continue
