@@ -186,7 +186,7 @@ func known(name string) bool {
 func (c *command) program(name string, args []word) {
 	from, spares := len(*c.found), c.spares
 	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
-		c.find(TX, "is a program of the project, not of the system")
+		c.find(T3, "is a program of the project, not of the system")
 	}
 	c.below(name, args)
 	c.does(name, args)
