@@ -1,10 +1,12 @@
 package tui
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -412,5 +414,37 @@ func TestHelpIsInColumns(t *testing.T) {
 	b.press("enter")
 	b.until("help is shown", func() bool {
 		return strings.Contains(b.all(), "\n!command   run a command where the tools\n           work, and let")
+	})
+}
+
+// TestLongLinesOfCodeAreBrokenBetweenWords holds what the model says to its words.
+func TestLongLinesOfCodeAreBrokenBetweenWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"kubectl apply --server-side":      {"kubectl apply ", "--server-side"},
+		"kubectl apply -f deployment.yaml": {"kubectl apply -f ", "deployment.yaml"},
+		"a registry.example.com/acme/shop": {"a registry.example.c", "om/acme/shop"},
+		"twenty columns, then a word":      {"twenty columns, then", " a word"},
+	} {
+		if got := broken(line, 20); !slices.Equal(got, want) {
+			t.Errorf("%q is broken as %q", line, got)
+		}
+	}
+}
+
+// TestWhatIsRefusedStandsAsWhatRan holds the room before a call to be the same for both.
+func TestWhatIsRefusedStandsAsWhatRan(t *testing.T) {
+	refused := agent.Refused{}
+	refused.Tool, refused.Command, refused.Reason = "execute", "git push", "the user refused it"
+	d := &desk{turns: []func(context.Context, func(agent.Event)) error{func(_ context.Context, emit func(agent.Event)) error {
+		emit(refused)
+		emit(agent.CallStarted{ID: "a", Tool: "execute", Command: "git status"})
+		emit(agent.CallDone{ID: "a", Tool: "execute"})
+		return nil
+	}}}
+	b := open(t, d)
+	b.typed("push it")
+	b.press("enter")
+	b.until("both are seen", func() bool {
+		return strings.Contains(b.all(), "› push it\n\n✗ execute git push: you refused it\n✓ execute git status exit 0")
 	})
 }

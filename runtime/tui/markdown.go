@@ -166,7 +166,8 @@ func (p *page) code(lang, body string, width int) []string {
 	return out
 }
 
-// broken cuts a styled line into pieces of at most width columns.
+// broken cuts a styled line into pieces of at most width columns, between words where
+// that leaves no piece short. Together they are the line.
 func broken(line string, width int) []string {
 	n := ansi.StringWidth(line)
 	if n <= width {
@@ -178,6 +179,12 @@ func broken(line string, width int) []string {
 		w := ansi.StringWidth(piece)
 		if w == 0 {
 			break
+		}
+		if at+w < n && ansi.Strip(ansi.Cut(line, at+w, at+w+1)) != " " {
+			shown := ansi.Strip(piece)
+			if words := ansi.StringWidth(shown[:strings.LastIndexByte(shown, ' ')+1]); words > width/2 {
+				piece, w = ansi.Cut(line, at, at+words), words
+			}
 		}
 		out = append(out, piece)
 		at += w

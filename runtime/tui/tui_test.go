@@ -403,7 +403,21 @@ func TestHowACallEndedIsSeenInANarrowWindow(t *testing.T) {
 		t.Errorf("running:\n%s", got)
 	}
 	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute", Exit: 1, Took: 300 * time.Millisecond}})
-	b.until("how it ended is seen", func() bool { return regexp.MustCompile(`(?m)terraform.*… exit 1 0\.3s$`).MatchString(b.all()) })
+	// Of what has ended the command is seen whole, unless it is very long.
+	b.until("how it ended is seen", func() bool {
+		return strings.Contains(b.all(), "\n  plan terraform plan terraform plan terraform plan\n  exit 1 0.3s")
+	})
+	if strings.Contains(b.all(), "…") {
+		t.Errorf("the command is cut:\n%s", b.all())
+	}
+	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "execute", Command: "cd /srv/infrastructure && terraform apply -auto-approve plan"}})
+	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "execute", Took: 300 * time.Millisecond}})
+	b.until("it stands behind the command", func() bool { return strings.Contains(b.all(), "\n  -auto-approve plan exit 0 0.3s") })
+	b.update(eventMsg{agent.CallStarted{ID: "c", Tool: "execute", Command: strings.Repeat("helm list ", 100)}})
+	b.update(eventMsg{agent.CallDone{ID: "c", Tool: "execute", Exit: 3, Took: 300 * time.Millisecond}})
+	b.until("a very long one is cut", func() bool {
+		return regexp.MustCompile(`(?m)✗ execute helm .*\n(  (helm|list) .*\n){4}  (helm|list) .*… exit 3 0\.3s$`).MatchString(b.all())
+	})
 }
 
 func TestOutputOfOnesOwnCommandIsShown(t *testing.T) {

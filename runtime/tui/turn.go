@@ -152,7 +152,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.print(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))), 2))
+		return v.tell(byTool, dressed(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))), 2)))
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 	case e.Tool == "execute":
 		result = "exit 0"
 	}
-	out := []string{v.called(mark, c, v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))}
+	out := []string{v.finish(mark, c, v.styles.dim.Render(strings.TrimSpace(result+" "+short(e.Took))))}
 	if e.Tool == "execute" {
 		tail := c.tail
 		if c.rest != "" {
@@ -248,6 +248,31 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 		}
 	}
 	return v.tell(byTool, strings.Join(out, "\n"))
+}
+
+// endedMost is how many lines the command of a call has when it has ended.
+const endedMost = 6
+
+// finish is a call that has ended. Of its command more is seen than of one that runs:
+// the question it was part of is gone.
+func (v *view) finish(mark string, c *card, end string) string {
+	if c.Command == "" {
+		return v.called(mark, c, end)
+	}
+	lines := strings.Split(v.hang(mark+" "+v.call(c), 2), "\n")
+	last := len(lines) - 1
+	if last >= endedMost {
+		last = endedMost - 1
+		for i, l := range lines[last:] {
+			lines[last+i] = strings.TrimPrefix(l, "  ")
+		}
+		lines = append(lines[:last:last], v.fit("  "+strings.Join(lines[last:], " "), end))
+	} else if ansi.StringWidth(lines[last])+1+ansi.StringWidth(end) > v.width {
+		lines = append(lines, "  "+end)
+	} else {
+		lines[last] += " " + end
+	}
+	return strings.Join(lines, "\n")
 }
 
 // called is the line of a call. Of a path that is too long for it the end is seen.
