@@ -448,3 +448,20 @@ func TestWhatIsRefusedStandsAsWhatRan(t *testing.T) {
 		return strings.Contains(b.all(), "› push it\n\n✗ execute git push: you refused it\n✓ execute git status exit 0")
 	})
 }
+
+// TestCallsThatRunSideBySide holds each to what it was about, whichever ends first.
+func TestCallsThatRunSideBySide(t *testing.T) {
+	b := open(t, &desk{})
+	for _, name := range []string{"one", "two", "three"} {
+		b.update(eventMsg{agent.CallStarted{ID: name, Tool: "read_file", Path: "/w/" + name, Provider: "acme"}})
+	}
+	for _, name := range []string{"two", "three", "one"} {
+		b.update(eventMsg{agent.CallDone{ID: name, Tool: "read_file"}})
+	}
+	b.until("all are told", func() bool {
+		return strings.Contains(b.all(), "✓ read_file [acme] /w/two\n✓ read_file [acme] /w/three\n✓ read_file [acme] /w/one")
+	})
+	if strings.Contains(b.view(), "⏵") {
+		t.Errorf("one still runs:\n%s", b.view())
+	}
+}

@@ -65,7 +65,7 @@ func (v *view) keep(o Output) int {
 // expand shows more of what runs, or all of what was printed last.
 func (v *view) expand() tea.Cmd {
 	switch {
-	case v.card != nil:
+	case v.card() != nil:
 		v.wide = !v.wide
 		return nil
 	case len(v.outputs) == 0:

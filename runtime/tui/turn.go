@@ -50,7 +50,7 @@ func (v *view) start(l line) tea.Cmd {
 // work runs f beside the window.
 func (v *view) work(echo tea.Cmd, f func(context.Context, func(agent.Event)) (agent.Outcome, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(v.ctx)
-	v.working, v.quiet, v.own, v.stopped, v.cancel, v.began, v.text, v.blocks, v.card = true, false, false, false, cancel, time.Now(), "", 0, nil
+	v.working, v.quiet, v.own, v.stopped, v.cancel, v.began, v.text, v.blocks, v.cards = true, false, false, false, cancel, time.Now(), "", 0, nil
 	v.wg.Add(1)
 	gather := &gatherer{send: v.send}
 	run := func() tea.Msg {
@@ -76,7 +76,7 @@ const longTurn = 20 * time.Second
 func (v *view) done(msg doneMsg) tea.Cmd {
 	v.cancel()
 	cmds := []tea.Cmd{v.flush()}
-	if v.card != nil {
+	if v.card() != nil {
 		cmds = append(cmds, v.print(v.styles.bad, "  did not end"))
 	}
 	switch {
@@ -89,7 +89,7 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 		cmds = append(cmds, v.notify("is done"))
 	}
 	v.settled()
-	v.working, v.card, v.thinking = false, nil, false
+	v.working, v.cards, v.thinking = false, nil, false
 	if len(v.queue) > 0 && !v.stopped && msg.err == nil && !v.leaving {
 		next := v.queue[0]
 		v.queue = v.queue[1:]
@@ -143,11 +143,11 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.Step, agent.Answered:
 		return v.flush()
 	case agent.CallStarted:
-		v.card, v.wide = &card{CallStarted: e, began: time.Now()}, v.own
+		v.cards, v.wide = append(v.cards, &card{CallStarted: e, began: time.Now()}), v.own
 		return v.flush()
 	case agent.CallOutput:
-		if v.card != nil && v.card.ID == e.ID {
-			v.card.add(term.Clean(e.Data))
+		if i := v.carded(e.ID); i >= 0 {
+			v.cards[i].add(term.Clean(e.Data))
 		}
 	case agent.CallDone:
 		return v.ended(e)
@@ -188,6 +188,19 @@ func (v *view) flush() tea.Cmd {
 	return cmd
 }
 
+// card is the call that began last of those that run, or nil.
+func (v *view) card() *card {
+	if len(v.cards) == 0 {
+		return nil
+	}
+	return v.cards[len(v.cards)-1]
+}
+
+// carded is where the call of that ID is among those that run, or -1.
+func (v *view) carded(id string) int {
+	return slices.IndexFunc(v.cards, func(c *card) bool { return c.ID == id })
+}
+
 // add takes a piece of output.
 func (c *card) add(data string) {
 	c.all.Add(data)
@@ -204,11 +217,10 @@ func (c *card) add(data string) {
 
 // ended prints a call that is done.
 func (v *view) ended(e agent.CallDone) tea.Cmd {
-	c := v.card
-	if c == nil || c.ID != e.ID {
-		c = &card{CallStarted: agent.CallStarted{ID: e.ID, Tool: e.Tool}}
-	} else {
-		v.card = nil
+	c := &card{CallStarted: agent.CallStarted{ID: e.ID, Tool: e.Tool}} // one that was never begun
+	if i := v.carded(e.ID); i >= 0 {
+		c = v.cards[i]
+		v.cards = slices.Delete(v.cards, i, i+1)
 	}
 	mark, result := v.styles.good.Render("✓"), ""
 	switch {

@@ -42,8 +42,8 @@ type view struct {
 	blocks   int    // of the step that are printed
 	drawn    drawn
 	thinking bool
-	card     *card
-	wide     bool // the card shows more than its last lines
+	cards    []*card // the calls that run; only those that look run side by side
+	wide     bool    // the card shows more than its last lines
 
 	outputs   []Output
 	forgotten int  // outputs before them
@@ -346,7 +346,7 @@ func (v *view) content() (text string, above int) {
 	for _, l := range v.open() {
 		b.WriteString(l + "\n")
 	}
-	if c := v.card; c != nil && v.ask == nil {
+	if c := v.card(); c != nil && v.ask == nil {
 		b.WriteString(v.called("⏵", c, v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
 		shown := tailLines
 		if v.wide && !v.own {
