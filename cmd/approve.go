@@ -183,10 +183,12 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	return p
 }
 
-// real resolves the links in an absolute path as far as it exists.
+// real resolves the links in an absolute path as far as it exists, and where a link
+// leads to what is not there yet, as far as that goes: what is written there is made.
 func real(name string) string {
+	name = followed(name)
 	rest := ""
-	for at := filepath.Clean(name); ; at = filepath.Dir(at) {
+	for at := name; ; at = filepath.Dir(at) {
 		if r, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(r, rest)
 		}
@@ -195,6 +197,35 @@ func real(name string) string {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
+}
+
+// mostLinks is how many links a path may lead through.
+const mostLinks = 255
+
+// followed puts what links lead to in the place of each link of an absolute path.
+func followed(name string) string {
+	const sep = string(filepath.Separator)
+	parts := func(p string) []string { return strings.Split(strings.TrimPrefix(p, filepath.VolumeName(p)), sep) }
+	name = filepath.Clean(name)
+	at, left, links := filepath.VolumeName(name)+sep, parts(name), 0
+	for len(left) > 0 {
+		next := filepath.Join(at, left[0]) // at holds no link: up is the directory above
+		left = left[1:]
+		to, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if links++; links > mostLinks {
+			return filepath.Join(append([]string{next}, left...)...)
+		}
+		to = filepath.FromSlash(to)
+		if filepath.IsAbs(to) {
+			at = filepath.VolumeName(to) + sep
+		}
+		left = append(parts(to), left...)
+	}
+	return at
 }
 
 // ofProject reports whether a search for a program along the directories of PATH comes

@@ -89,7 +89,7 @@ func (p Policy) decide(req Request, c Context, all []Finding, commands [][]strin
 		case tool.Leaves:
 			return r.address(req.Tool, req.Plan.URL, false)
 		}
-		return r.file(req.Tool, c.Workspace, req.Plan.Path)
+		return r.meets(req.Tool, c, req.Plan.Path)
 	}
 	column := c.column(p.environment(commands))
 

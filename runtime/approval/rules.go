@@ -163,6 +163,32 @@ func (r Rule) file(tool, workspace, name string) bool {
 	return star(p, name)
 }
 
+// meets reports whether the rule, as one that asks or denies, is for a tool at a path,
+// or at what the path is with its links resolved: no link leads around a rule.
+func (r Rule) meets(tool string, c Context, name string) bool {
+	name = path.Clean(name)
+	if r.file(tool, c.Workspace, name) {
+		return true
+	}
+	if r.tool != tool || c.Real == nil {
+		return false
+	}
+	at := c.Real(name)
+	return r.file(tool, c.Workspace, at) || r.resolved(c).file(tool, c.Workspace, at)
+}
+
+// resolved is the rule with the links resolved in the directory that it names.
+func (r Rule) resolved(c Context) Rule {
+	p := r.words[0]
+	if !path.IsAbs(p) {
+		p = path.Join(c.Workspace, p)
+	}
+	dir, _, _ := strings.Cut(p, "*")
+	dir = dir[:strings.LastIndex(dir, "/")+1]
+	r.words = []string{path.Join(c.Real(path.Clean(dir)), "/") + "/" + strings.TrimPrefix(p, dir)}
+	return r
+}
+
 // reaches reports whether the rule, as one that allows, is for a tool at a path,
 // and at what the path is with its links resolved: a link in a directory that a
 // rule names does not carry the rule elsewhere.
@@ -178,14 +204,7 @@ func (r Rule) reaches(tool string, c Context, name string) bool {
 	if at == name || r.file(tool, c.Workspace, at) {
 		return true
 	}
-	p := r.words[0]
-	if !path.IsAbs(p) {
-		p = path.Join(c.Workspace, p)
-	}
-	dir, _, _ := strings.Cut(p, "*")
-	dir = dir[:strings.LastIndex(dir, "/")+1]
-	r.words = []string{path.Join(c.Real(path.Clean(dir)), "/") + "/" + strings.TrimPrefix(p, dir)}
-	return r.file(tool, c.Workspace, at)
+	return r.resolved(c).file(tool, c.Workspace, at)
 }
 
 // star reports whether text is pattern, in which * stands for any text.

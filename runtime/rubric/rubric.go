@@ -54,7 +54,8 @@ type Loop struct {
 	Within   time.Duration // for one grading; 0 is 3 minutes
 
 	// Tools are those the grader may look with: those of ls, read_file, glob and
-	// grep are taken. Sandbox and Dir confine them to the working directory.
+	// grep are taken. Sandbox and Dir confine them to the working directory, and what
+	// the Agent may not read without a person's word, they may not either.
 	Tools   []tool.Tool
 	Sandbox sandbox.Sandbox
 	Dir     string

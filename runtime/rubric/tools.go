@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/tool"
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -102,6 +103,13 @@ func (t *tools) run(ctx context.Context, c model.Call) (model.Result, error) {
 	}
 	if plan.Effect != tool.Reads {
 		return refuse("a grader only looks")
+	}
+	if a := t.Agent.Approver; a == nil {
+		return refuse("nothing here may approve it")
+	} else if d, err := a.Approve(ctx, approval.Request{Tool: c.Name, Plan: plan, Place: t.Agent.Place}); err != nil {
+		return model.Result{}, err
+	} else if !d.Allow {
+		return refuse("it %s", d.Reason)
 	}
 	if why, err := t.outside(ctx, plan.Path, c.Name == "read_file"); err != nil {
 		return model.Result{}, err
