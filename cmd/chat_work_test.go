@@ -114,3 +114,22 @@ func TestChatDiscards(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// TestWhatIsSetAsideIsToldOnce leaves with a file that acts on this computer: it is named
+// without its directories, and not counted as applied.
+func TestWhatIsSetAsideIsToldOnce(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "mkdir -p .github/workflows docs; echo 'on: push' > .github/workflows/ci.yaml; echo run > docs/runbook.md"), modeltest.Step{Text: "All done."})
+	cloud := daytonatest.New(t)
+	p := inTerminal(t, 200, 40, srv, daytona(cloud), "--sandbox", "daytona", "--smart", "-m", "Do the work")
+	p.await(`All done\.`)
+	p.say("/exit")
+	p.await(`changed in the sandbox: 2 written, 0 deleted\s`)
+	p.say("apply")
+	p.await(`(?s)is ended\s+"\.github/workflows/ci\.yaml" is set aside, since [^\n]*\napplied to the project: 1 change\s`)
+	p.await(`ended with 0`)
+	if _, err := os.Stat(filepath.Join(p.dir, "docs", "runbook.md")); err != nil {
+		t.Error(err)
+	}
+}

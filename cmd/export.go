@@ -99,13 +99,17 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		return work, nil
 	}
 	take, aside := h.Split(false)
-	for i, x := range aside {
+	for _, x := range aside {
 		work.Aside = append(work.Aside, x.Name)
+	}
+	within := parents(work.Aside)
+	told := slices.DeleteFunc(slices.Clone(aside), func(x workspace.Aside) bool { return within[x.Name] })
+	for i, x := range told {
 		switch {
 		case i < 5:
 			warn("%q is set aside, since it %s; it is kept: talkops sandbox diff --all %s", x.Name, x.Why, h.Run.ID)
 		case i == 5:
-			warn("and %d more are set aside", len(aside)-i)
+			warn("and %d more are set aside", len(told)-i)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -132,7 +136,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		warn("applied to the project: %s", workspace.Count(said(out.Made), "change"))
+		warn("applied to the project: %s", workspace.Count(said(out.Made, work.Aside), "change"))
 		sayMerged(out, warn)
 		err = conflicts(h, out, warn)
 		if err == nil {
@@ -159,14 +163,20 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	return work, nil
 }
 
-// said is how many of the changed names are told: a directory that the name of another
-// one says is not.
-func said(names []string) int {
+// said is how many of the made names are told: a directory that another name says, also
+// one that is set aside, is not.
+func said(made, aside []string) int {
+	within := parents(slices.Concat(made, aside))
+	return len(slices.DeleteFunc(slices.Clone(made), func(name string) bool { return within[name] }))
+}
+
+// parents are the directories that those names say.
+func parents(names []string) map[string]bool {
 	within := map[string]bool{}
 	for _, name := range names {
 		within[path.Dir(name)] = true
 	}
-	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return within[name] }))
+	return within
 }
 
 // took notes that work found its place outside of its home, if that was all of it:
