@@ -160,6 +160,17 @@ func (l *chaosLife) run(args ...string) error {
 	return wait()
 }
 
+// talkops runs talkops and returns its status and what it said.
+func (l *chaosLife) talkops(args ...string) (status int, said string) {
+	cmd := exec.Command("talkops", args...)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = l.project, l.env, &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		l.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
+}
+
 // live is one life; calm is an undisturbed one, or nil if this is to be that.
 func (l *chaosLife) live(calm *chaosLife) {
 	defer l.model.Close()

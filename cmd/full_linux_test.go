@@ -1,11 +1,9 @@
 package cmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,16 +30,7 @@ func TestAFullDiskInTheMachine(t *testing.T) {
 	defer l.cloud.Close()
 	defer l.model.Close()
 	t.Setenv("TMPDIR", disk) // of the machines, which this process makes
-	talkops := func(args ...string) (int, string) {
-		cmd := exec.Command("talkops", args...)
-		cmd.Dir, cmd.Env = l.project, append(l.env, "TMPDIR="+temp)
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-			t.Fatal(err)
-		}
-		return cmd.ProcessState.ExitCode(), out.String()
-	}
+	l.env = append(l.env, "TMPDIR="+temp)
 	random := rand.NewChaCha8([32]byte{})
 	large := make([]byte, 7_000_000)
 	for _, name := range []string{"large", "larger"} {
@@ -50,7 +39,7 @@ func TestAFullDiskInTheMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	status, said := talkops("--sandbox", "daytona", "-p", "Do it")
+	status, said := l.talkops("--sandbox", "daytona", "-p", "Do it")
 	if status != exitSandbox || !strings.Contains(said, "could not upload to a Daytona sandbox") || !strings.Contains(said, "Nothing ran on this computer") {
 		t.Errorf("an upload that does not fit: status %d\n%s", status, said)
 	}
@@ -70,7 +59,7 @@ func TestAFullDiskInTheMachine(t *testing.T) {
 		l.model.Script(modeltest.Step{Calls: []modeltest.Call{{Name: "execute", Input: string(input)}}})
 	}
 	l.model.Script(modeltest.Step{Text: "Done."})
-	status, said = talkops("--sandbox", "daytona", "--sandbox-export", "apply", "-p", "Do it")
+	status, said = l.talkops("--sandbox", "daytona", "--sandbox-export", "apply", "-p", "Do it")
 	if status != exitOK {
 		t.Errorf("a disk that a call fills: status %d\n%s", status, said)
 	}
@@ -82,7 +71,7 @@ func TestAFullDiskInTheMachine(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(l.project, "gone.txt")); err == nil {
 		t.Error("gone.txt is there")
 	}
-	if _, said := talkops("sandbox", "list"); !strings.Contains(said, "no sandboxes of ours") {
+	if _, said := l.talkops("sandbox", "list"); !strings.Contains(said, "no sandboxes of ours") {
 		t.Error(said)
 	}
 }

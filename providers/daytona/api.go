@@ -77,6 +77,8 @@ func classify(e *rest.StatusError) sandbox.Code {
 		return sandbox.CodePermissionDenied
 	case strings.Contains(strings.ToLower(e.Message), "no space left"):
 		return sandbox.CodeNoSpace
+	case strings.HasPrefix(e.Message, "fork/exec ") && strings.HasSuffix(e.Message, ": no such file or directory"):
+		return sandbox.CodeFileNotFound // the directory in which the toolbox starts shells
 	}
 	return ""
 }

@@ -276,7 +276,8 @@ func (p *process) follow(ctx context.Context) (int, error) {
 		case ctx.Err() != nil, sandbox.CodeOf(err) == sandbox.CodeUnavailable:
 			p.end(ctx) // it may have begun
 		case sandbox.CodeOf(err) == sandbox.CodeNotFound:
-			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "start command", Msg: "the sandbox does not run /bin/sh", Err: err}
+			// Whoever asks for its kind must not take it for a sandbox that is not there.
+			err = &sandbox.Error{Code: sandbox.CodeInternal, Op: "start command", Msg: fmt.Sprintf("the sandbox does not run /bin/sh: %v", err)}
 		}
 		return 0, err
 	}
@@ -375,6 +376,9 @@ func (p *process) end(ctx context.Context) {
 // starts it once.
 func (p *process) start(ctx context.Context) error {
 	q := &wire.TaskExecStartRequest{TaskId: p.task, ExecId: p.id, CommandArgs: p.args}
+	if p.dir != "" {
+		q.Workdir = &p.dir
+	}
 	if p.stdout != nil {
 		q.StdoutConfig = wire.TaskExecStdoutConfig_TASK_EXEC_STDOUT_CONFIG_PIPE
 	}

@@ -289,6 +289,7 @@ func (a *api) enter(ctx context.Context, spec sandbox.Spec, id, task string, acc
 		out, exit, err := b.shell(limited, posix.EnterScript, cmp.Or(spec.Dir, defaultDir), ".")
 		if err == nil {
 			if b.run, b.setsid, b.dir, err = posix.Entered(out, exit); err == nil {
+				r.dir = "/"
 				break
 			}
 			return nil, err

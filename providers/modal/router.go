@@ -21,6 +21,7 @@ type router struct {
 	conn *grpc.ClientConn
 	id   string // of the sandbox
 	task string
+	dir  string // where processes start; empty is the image's own, which may be removed
 
 	sign chan struct{} // held by who reads or renews jwt
 	jwt  string
