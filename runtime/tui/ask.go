@@ -48,11 +48,12 @@ func (v *view) question(room int) string {
 		where = v.styles.box.Render(" in " + q.Place.Provider + " " + oneLine(q.Place.ID) + " ")
 	}
 	b.WriteString(v.styles.strong.Render("May this run?") + " " + where + "\n")
-	text := term.Clean(cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
-	lines := strings.Split(wrapped(q.Tool+": "+text, v.width-2), "\n")
+	text := asked(q.Plan)
+	all := slices.Collect(slices.Chunk(strings.Split(wrapped(q.Tool+": "+text, v.width-2), "\n"), 1))
 	if q.Shown != nil {
-		lines = v.styles.edit(*q.Shown, v.width-2)
+		all = v.styles.edited(*q.Shown, v.width-2)
 	}
+	lines := slices.Concat(all...)
 	keys := v.keys()
 	room -= 1 + len(keys) // the title
 	reason := v.reason(max(room-min(len(lines), 3), 1))
@@ -62,7 +63,7 @@ func (v *view) question(room int) string {
 			lines = []string{ansi.Truncate(lines[0], max(v.width-3-ansi.StringWidth(end), 8), "") + " " + v.styles.dim.Render(end)}
 		} else {
 			most--
-			rest := fmt.Sprintf("… %s more; v shows all", counted(len(lines)-most))
+			rest := fmt.Sprintf("… %s more; v shows all", unseen(all, most))
 			lines = append(lines[:most:most], v.styles.dim.Render(rest))
 		}
 	}
@@ -73,6 +74,16 @@ func (v *view) question(room int) string {
 		b.WriteString(l + "\n")
 	}
 	return b.String()
+}
+
+// asked is all that a call would do, with nothing in it that is not seen: where to and
+// what with for one that leaves this computer.
+func asked(p tool.Plan) string {
+	text := cmp.Or(p.Command, p.Path, p.URL, p.Query)
+	if p.URL != "" && p.Query != "" {
+		text = p.URL + "\n" + p.Query
+	}
+	return term.Visible(text)
 }
 
 // reason says why is asked, and what would change, in at most that many lines.
@@ -174,7 +185,7 @@ func (v *view) whole() []string {
 	if q := v.ask; q.Shown != nil {
 		return v.styles.edit(*q.Shown, v.width)
 	}
-	return strings.Split(v.wrap(term.Clean(cmp.Or(v.ask.Plan.Command, v.ask.Plan.Path, v.ask.Plan.URL, v.ask.Plan.Query))), "\n")
+	return strings.Split(v.wrap(asked(v.ask.Plan)), "\n")
 }
 
 // keptLines is how much of a change that was allowed stays in the scrollback.
@@ -184,9 +195,10 @@ const keptLines = 40
 func (v *view) reply(a approval.Answer) tea.Cmd {
 	var shown tea.Cmd
 	if v.ask.Shown != nil && a.Choice != approval.Refuse {
-		lines := v.whole()
-		if n := len(lines) - keptLines; n > 0 {
-			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render("… "+counted(n)+" more"))
+		all := v.styles.edited(*v.ask.Shown, v.width)
+		lines := slices.Concat(all...)
+		if len(lines) > keptLines+1 { // one would take no more room than the word that it is missing
+			lines = append(lines[:keptLines:keptLines], v.styles.dim.Render("… "+unseen(all, keptLines)+" more"))
 		}
 		shown = v.tell(byTool, strings.Join(lines, "\n"))
 	}

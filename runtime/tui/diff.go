@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,11 @@ const sideWidth = 120
 // edit shows what a call changes in a file: one below the other, or side by side
 // where there is room and something on both.
 func (s styles) edit(e tool.Edit, width int) []string {
+	return slices.Concat(s.edited(e, width)...)
+}
+
+// edited is edit with the lines of the window that are one of the file together.
+func (s styles) edited(e tool.Edit, width int) [][]string {
 	head := "changes "
 	switch {
 	case e.New:
@@ -26,12 +32,12 @@ func (s styles) edit(e tool.Edit, width int) []string {
 	case e.Gone:
 		head = "deletes "
 	}
-	before, after := term.Clean(string(e.Before)), term.Clean(string(e.After))
+	before, after := term.Visible(string(e.Before)), term.Visible(string(e.After))
 	if e.Gone {
 		after = ""
 	}
 	if e.Note != "" {
-		return s.title(head+oneLine(e.Path)+": "+e.Note, width)
+		return [][]string{s.title(head+oneLine(e.Path)+": "+e.Note, width)}
 	}
 	var hunks []*udiff.Hunk
 	if u, err := udiff.ToUnifiedDiff("a", "b", before, udiff.Lines(before, after), 3); err == nil {
@@ -48,13 +54,13 @@ func (s styles) edit(e tool.Edit, width int) []string {
 			}
 		}
 	}
-	out := s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width)
+	out := [][]string{s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width)}
 	if len(hunks) == 0 {
-		return append(out, s.dim.Render("  no line is changed"))
+		return append(out, []string{s.dim.Render("  no line is changed")})
 	}
 	for i, h := range hunks {
 		if i > 0 {
-			out = append(out, s.dim.Render("  ⋮"))
+			out = append(out, []string{s.dim.Render("  ⋮")})
 		}
 		if width >= sideWidth && plus > 0 && minus > 0 { // one side alone needs no second
 			out = append(out, s.beside(h, width)...)
@@ -63,6 +69,18 @@ func (s styles) edit(e tool.Edit, width int) []string {
 		}
 	}
 	return out
+}
+
+// unseen words how many of those do not fit into that many lines of the window. One that
+// is seen in part counts only if it is all there is.
+func unseen(all [][]string, most int) string {
+	for i, lines := range all {
+		if most <= 0 {
+			return counted(len(all) - i)
+		}
+		most -= len(lines)
+	}
+	return counted(1)
 }
 
 // title is what is done to which file, whole: it is what the user agrees to.
@@ -86,10 +104,10 @@ func row(content string) string {
 }
 
 // below shows a hunk as a unified diff, with the numbers of lines.
-func (s styles) below(h *udiff.Hunk, width int) []string {
+func (s styles) below(h *udiff.Hunk, width int) [][]string {
 	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
 	digits := len(fmt.Sprint(from + len(h.Lines) + to))
-	var out []string
+	var out [][]string
 	for _, l := range h.Lines {
 		number, mark, style := 0, " ", s.plain
 		switch l.Kind {
@@ -104,19 +122,21 @@ func (s styles) below(h *udiff.Hunk, width int) []string {
 			from++
 			to++
 		}
+		var lines []string
 		for i, piece := range broken(row(l.Content), width-digits-3) {
 			label := fmt.Sprintf("%*d", digits, number)
 			if i > 0 {
 				label = strings.Repeat(" ", digits)
 			}
-			out = append(out, s.dim.Render(label)+" "+style.Render(mark+piece))
+			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece))
 		}
+		out = append(out, lines)
 	}
 	return out
 }
 
 // beside shows a hunk with what was on the left and what will be on the right.
-func (s styles) beside(h *udiff.Hunk, width int) []string {
+func (s styles) beside(h *udiff.Hunk, width int) [][]string {
 	type side struct {
 		number int
 		text   string
@@ -174,9 +194,10 @@ func (s styles) beside(h *udiff.Hunk, width int) []string {
 		}
 		return lines
 	}
-	var out []string
+	var out [][]string
 	for i := range lefts {
 		l, r := cell(lefts[i]), cell(rights[i])
+		var lines []string
 		for y := range max(len(l), len(r)) {
 			a, b := strings.Repeat(" ", half), ""
 			if y < len(l) {
@@ -185,8 +206,9 @@ func (s styles) beside(h *udiff.Hunk, width int) []string {
 			if y < len(r) {
 				b = r[y]
 			}
-			out = append(out, a+s.dim.Render(" │ ")+strings.TrimRight(b, " "))
+			lines = append(lines, a+s.dim.Render(" │ ")+strings.TrimRight(b, " "))
 		}
+		out = append(out, lines)
 	}
 	return out
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -463,5 +465,31 @@ func TestCallsThatRunSideBySide(t *testing.T) {
 	})
 	if strings.Contains(b.view(), "⏵") {
 		t.Errorf("one still runs:\n%s", b.view())
+	}
+}
+
+// TestWhatIsNotShownOfAChangeIsCounted goes by the lines of the file, of which each is
+// two of the window here.
+func TestWhatIsNotShownOfAChangeIsCounted(t *testing.T) {
+	for lines, end := range map[int]string{40: `\n20 \+[^\n]*\n… 20 lines more$`, 20: `\n20 \+[^\n]*\n   \+[^\n]*$`} {
+		b := open(t, &desk{mode: approval.Manual})
+		b.update(sized(60, 24))
+		text := strings.Repeat("a line that is broken, for it is longer than the window is wide\n", lines)
+		b.v.typed = time.Time{}
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{Tool: "write_file", Plan: tool.Plan{Effect: tool.Writes, Path: "/w/a"}},
+			Offers:  []approval.Choice{approval.Once, approval.Refuse},
+			Shown:   &tool.Edit{Path: "/w/a", New: true, After: []byte(text)},
+		}, make(chan approval.Answer, 1)})
+		shown := regexp.MustCompile(`(?s)(\d+) \+a line[^\d]*… (\d+) lines more; v shows all`).FindStringSubmatch(b.view())
+		if len(shown) == 0 {
+			t.Fatalf("it is not said that there is more:\n%s", b.view())
+		}
+		seen, _ := strconv.Atoi(shown[1])
+		if left, _ := strconv.Atoi(shown[2]); seen+left != lines {
+			t.Errorf("%d lines are seen, and %d are said to be left, of %d:\n%s", seen, left, lines, b.view())
+		}
+		b.press("y")
+		b.until("as much as has room stays", func() bool { return regexp.MustCompile(end).MatchString(b.all()) })
 	}
 }

@@ -385,7 +385,7 @@ func (p *plain) question() {
 			p.line("%s", l)
 		}
 	} else {
-		p.line("%s: %s", q.Tool, cmp.Or(q.Plan.Command, q.Plan.Path, q.Plan.URL, q.Plan.Query))
+		p.line("%s: %s", q.Tool, asked(q.Plan))
 	}
 	if q.Change != nil {
 		p.line("%s", q.Change)
