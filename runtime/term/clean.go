@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -43,4 +44,28 @@ var (
 func Neutral(s string) string {
 	s = lineCommand.ReplaceAllString(Clean(s), "$1 :")
 	return hashCommand.ReplaceAllString(s, "# #$1[")
+}
+
+// blanks are characters that show nothing, or what looks like a blank, and are none.
+const blanks = "\u00a0\u115f\u1160\u2800\u3164\uffa0"
+
+// Visible returns s for a person who is to agree to it: no more steers the terminal
+// than in Clean(s), and what Clean leaves out is written out, as <U+001B>. Joiners and
+// variation selectors stay where they may belong to what stands before them.
+func Visible(s string) string {
+	var b strings.Builder
+	var before rune
+	for _, r := range strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r\n", "\n") {
+		hidden := unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || strings.ContainsRune(blanks, r)
+		if r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) {
+			hidden = before < unicode.MaxASCII || unicode.Is(unicode.Variation_Selector, before)
+		}
+		if hidden {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
+		}
+		before = r
+	}
+	return b.String()
 }

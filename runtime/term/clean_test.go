@@ -27,3 +27,25 @@ func TestClean(t *testing.T) {
 		})
 	}
 }
+
+func TestVisible(t *testing.T) {
+	for _, row := range []struct{ in, want string }{
+		{"ls -l\n\tx", "ls -l\n\tx"},
+		{"echo hi \x1b]0;touch x;\x07", "echo hi <U+001B>]0;touch x;<U+0007>"},
+		{"a\x1b[2Kb\x08\u009b", "a<U+001B>[2Kb<U+0008><U+009B>"},
+		{"a\r\nb\rc\u2028d", "a\nb<U+000D>c<U+2028>d"},
+		{"a\u202eb\u200bc\ufeff", "a<U+202E>b<U+200B>c<U+FEFF>"},
+		{"x\u200d \u3164\u00a0", "x<U+200D> <U+3164><U+00A0>"},
+		{"a\ufe0f", "a<U+FE0F>"},
+		{"\U000e0041", "<U+E0041>"},
+		{"b 👩‍🚀 é ❤️", "b 👩‍🚀 é ❤️"},
+		{"a\xffb", "a\ufffdb"},
+	} {
+		if got := term.Visible(row.in); got != row.want {
+			t.Errorf("Visible(%q) is %q, want %q", row.in, got, row.want)
+		}
+		if got := term.Visible(row.in); term.Clean(got) != got {
+			t.Errorf("Visible(%q) steers: %q", row.in, got)
+		}
+	}
+}

@@ -312,7 +312,7 @@ func TestAnswers(t *testing.T) {
 			reply := make(chan approval.Answer, 1)
 			b.update(askMsg{q, reply})
 			view := b.view()
-			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make all", "runs code that was not read (T3)", "0 to replace, 2", "y once", "a always, in this project: make all", "e edit"} {
+			for _, want := range []string{"May this run?", "on THIS COMPUTER", "execute: make<U+001B>[31m all", "runs code that was not read (T3)", "0 to replace, 2", "y once", "a always, in this project: make all", "e edit"} {
 				if !strings.Contains(view, want) {
 					t.Errorf("the card lacks %q:\n%s", want, view)
 				}

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// TestAllThatIsAskedForIsSeen holds that a question shows what is sent as well as where
+// to, and what a terminal would not show.
+func TestAllThatIsAskedForIsSeen(t *testing.T) {
+	for _, row := range []struct {
+		plan  tool.Plan
+		shown *tool.Edit
+		want  []string
+	}{
+		{plan: tool.Plan{Effect: tool.Leaves, URL: "https://search.example.com/search", Query: "the words"}, want: []string{"https://search.example.com/search", "the words"}},
+		{plan: tool.Plan{Effect: tool.Leaves, URL: "mcp://docs/search", Query: `{"q":"the words"}`}, want: []string{"mcp://docs/search", `{"q":"the words"}`}},
+		{plan: tool.Plan{Effect: tool.Runs, Command: "echo hi \x1b]0;touch made;\x07"}, want: []string{"touch made;", "<U+001B>"}},
+		{plan: tool.Plan{Effect: tool.Runs, Command: "make \u202etest\u200b"}, want: []string{"make <U+202E>test<U+200B>"}},
+		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", New: true, After: []byte("true\x1b]0;\ntouch made;\x1b[2K\x07\n")}, want: []string{"true<U+001B>]0;", "touch made;<U+001B>[2K<U+0007>"}},
+		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", Before: []byte("true\n"), After: []byte("true\u202e\n")}, want: []string{"true<U+202E>"}},
+	} {
+		q := approval.Question{Request: approval.Request{Tool: "it", Plan: row.plan, Place: approval.Place{Host: true}},
+			Why: approval.Decision{Tier: approval.T4, Reason: "asks"}, Offers: []approval.Choice{approval.Once, approval.Refuse}, Shown: row.shown}
+		b := open(t, &desk{})
+		b.update(sized(100, 40))
+		b.update(askMsg{q, make(chan approval.Answer, 1)})
+		card, all := b.view(), strings.Join(b.v.whole(), "\n")
+		var lines bytes.Buffer
+		p := &plain{Window: &Window{Out: &lines}, ask: &askMsg{q, nil}}
+		p.question()
+		for _, w := range row.want {
+			for what, text := range map[string]string{"the card": card, "all of it": ansi.Strip(all), "a window of lines": lines.String()} {
+				if !strings.Contains(text, w) {
+					t.Errorf("%s does not show %q:\n%s", what, w, text)
+				}
+			}
+		}
+	}
+}
