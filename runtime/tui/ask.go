@@ -166,7 +166,8 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 			return v.reply(approval.Answer{Choice: approval.Always}), true
 		}
 	case "v":
-		return v.say(strings.Join(v.whole(), "\n")), true
+		v.viewed = true
+		return v.tell(byTool, strings.Join(v.whole(), "\n")), true
 	case "n":
 		v.refusing = true
 		return nil, true
@@ -194,7 +195,7 @@ const keptLines = 40
 // reply gives the answer and takes up what was being typed.
 func (v *view) reply(a approval.Answer) tea.Cmd {
 	var shown tea.Cmd
-	if v.ask.Shown != nil && a.Choice != approval.Refuse {
+	if v.ask.Shown != nil && a.Choice != approval.Refuse && !v.viewed {
 		all := v.styles.edited(*v.ask.Shown, v.width)
 		lines := slices.Concat(all...)
 		if len(lines) > keptLines+1 { // one would take no more room than the word that it is missing
@@ -212,7 +213,7 @@ func (v *view) settled() {
 	if v.ask == nil {
 		return
 	}
-	v.ask, v.refusing, v.editing = nil, false, false
+	v.ask, v.refusing, v.editing, v.viewed = nil, false, false, false
 	v.putInput(v.kept)
 	v.kept = ""
 }

@@ -493,3 +493,28 @@ func TestWhatIsNotShownOfAChangeIsCounted(t *testing.T) {
 		b.until("as much as has room stays", func() bool { return regexp.MustCompile(end).MatchString(b.all()) })
 	}
 }
+
+// TestAChangeIsPrintedOnce looks at all of a long change before it is allowed. The
+// question leaves a line free, or what is printed would push its first away.
+func TestAChangeIsPrintedOnce(t *testing.T) {
+	b := open(t, &desk{mode: approval.Manual})
+	b.update(sized(60, 24))
+	b.v.typed = time.Time{}
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "write_file", Plan: tool.Plan{Effect: tool.Writes, Path: "/w/a"}},
+		Offers:  []approval.Choice{approval.Once, approval.Refuse},
+		Shown:   &tool.Edit{Path: "/w/a", New: true, After: []byte(strings.Repeat("line\n", 30))},
+	}, make(chan approval.Answer, 1)})
+	if n := len(strings.Split(b.view(), "\n")); n != 23 {
+		t.Errorf("the window has %d of 24 lines:\n%s", n, b.view())
+	}
+	b.press("v")
+	b.until("all of it is seen", func() bool { return strings.Contains(b.all(), "30 +line") })
+	b.press("y")
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "write_file", Path: "/w/a"}})
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "write_file"}})
+	b.until("it is made", func() bool { return strings.Contains(b.all(), "✓ write_file /w/a") })
+	if n := strings.Count(b.all(), "makes /w/a"); n != 1 {
+		t.Errorf("the change is printed %d times:\n%s", n, b.all())
+	}
+}

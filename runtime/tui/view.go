@@ -53,6 +53,7 @@ type view struct {
 	ask      *askMsg
 	refusing bool      // the input is the reason of a refusal
 	editing  bool      // the input is a changed command
+	viewed   bool      // all of what is asked about was shown
 	kept     string    // of the input, while a question stands
 	typed    time.Time // when a letter was last typed; zero once the line is sent
 
@@ -381,8 +382,9 @@ func (v *view) content() (text string, above int) {
 		case v.kept != "":
 			v.input.Placeholder = "answer by a key above; what you typed is kept"
 		}
-		// Below it stand the line, the input, the status and what is typed ahead.
-		room := v.height - strings.Count(b.String(), "\n") - 2 - v.input.Height() - min(len(v.queue), queueLines+1)
+		// Below it stand the line, the input, the status and what is typed ahead; above it
+		// one line stays free, or what is printed next would push the window's first away.
+		room := v.height - 1 - strings.Count(b.String(), "\n") - 2 - v.input.Height() - min(len(v.queue), queueLines+1)
 		if room > 12 {
 			b.WriteString("\n")
 			room--
