@@ -114,8 +114,12 @@ func (r Rule) address(tool, address string, allows bool) bool {
 	}
 	host, at, hasPath := strings.Cut(pattern, "/")
 	host = strings.ToLower(host)
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if open := strings.TrimRight(host, "*"); allows && open != "" && !strings.HasSuffix(open, ":") {
+		host = open // a * at its end stands for what follows the name, not for more of it
+	}
 	usual := !allows || host == "*" || portOf(u) == "80" || portOf(u) == "443"
-	if !(usual && star(host, strings.ToLower(u.Hostname()))) && !(strings.Contains(host, ":") && star(host, strings.ToLower(u.Hostname())+":"+portOf(u))) {
+	if !(usual && star(host, name)) && !(strings.Contains(host, ":") && star(host, name+":"+portOf(u))) {
 		return false
 	}
 	return !hasPath || star("/"+at, u.EscapedPath()) && (!strings.Contains(at, "*") || !climbs(u.Path))

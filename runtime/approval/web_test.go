@@ -14,7 +14,7 @@ func TestLeaving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *", "fetch_url: ports.acme.com:9000"}, nil, []string{"fetch_url: bad.example.com"})
+	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *", "fetch_url: ports.acme.com:9000", "fetch_url: open.acme.com*", "fetch_url: any.acme.com:*"}, nil, []string{"fetch_url: bad.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +51,13 @@ func TestLeaving(t *testing.T) {
 		{Smart, "fetch_url", "https://one.acme.com/docs/%2e%2e/private", NeedsPerson},
 		{Smart, "fetch_url", "https://one.acme.com/private", NeedsPerson},
 		{Smart, "fetch_url", "https://evil.org/?https://one.acme.com/docs/a", NeedsPerson},
+		{Yolo, "fetch_url", "https://bad.example.com./x", ByPolicy},
+		{Smart, "fetch_url", "https://open.acme.com/a/b", ""},
+		{Smart, "fetch_url", "https://open.acme.com.evil.org/", NeedsPerson},
+		{Smart, "fetch_url", "https://open.acme.company/", NeedsPerson},
+		{Smart, "fetch_url", "https://open.acme.com:9000/", NeedsPerson},
+		{Smart, "fetch_url", "https://any.acme.com:9000/", ""},
+		{Smart, "fetch_url", "https://any.acme.com.evil.org:9000/", NeedsPerson},
 		{Smart, "web_search", "https://api.search.acme.com/x", ""},
 	} {
 		for _, place := range []Place{{Host: true}, {Provider: "daytona", Disposable: true}} {
