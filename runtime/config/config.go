@@ -127,6 +127,7 @@ type Config struct {
 	scripts map[Layer]script // setup scripts that were named by a file
 	inside  map[string]bool  // entries of the user's own file that start a program of the project
 	named   map[string]named // what of the project the words of commands name
+	obeys   map[string]bool  // whether a command, its words joined by NUL, is the project's
 	unread  []error          // files of the project that commands name, which cannot be read
 }
 

@@ -89,11 +89,17 @@ func (c *Config) readPrograms(user, project *file) {
 	if c.Unbounded {
 		return
 	}
-	c.inside, c.named = map[string]bool{}, map[string]named{}
+	c.inside, c.named, c.obeys = map[string]bool{}, map[string]named{}, map[string]bool{}
 	for _, f := range []*file{user, project} {
 		for at, words := range programs(f) {
+			line := strings.Join(words, "\x00")
+			c.obeys[line] = c.obeys[line] || f == project
 			for i, w := range words {
-				for _, part := range append(c.parts(i, w), c.imported(words[:i], w)...) {
+				parts := append(c.parts(i, w), c.imported(words[:i], w)...)
+				if i == 0 {
+					parts = append(parts, c.led(words, f == user)...)
+				}
+				for _, part := range parts {
 					n, ok := c.below(part)
 					if !ok {
 						continue
@@ -390,6 +396,15 @@ func serverURL(raw string) error {
 // word, as in the text for a shell, and has changed.
 func (c *Config) Place(command []string, dir string) ([]string, error) {
 	placed := slices.Clone(command)
+	for _, name := range c.led(command, !c.obeys[strings.Join(command, "\x00")]) {
+		n, approved := c.named[name]
+		if now, _ := c.below(name); !approved || now != n {
+			return nil, fmt.Errorf("%s was not there when the settings were read", name)
+		}
+		if data, err := c.content(n); err != nil || !bytes.Equal(data, c.Authority[n.name]) {
+			return nil, fmt.Errorf("%s has changed since the settings were read", name)
+		}
+	}
 	for i, w := range command {
 		for _, part := range c.parts(i, w) {
 			now, _ := c.below(part)

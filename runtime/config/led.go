@@ -1,0 +1,147 @@
+package config
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// launchers are programs that obey files of the directory they start in, and those
+// files.
+var launchers = map[string][]string{
+	"make": makefiles, "gmake": makefiles,
+	"npm": packages, "npx": packages, "yarn": packages, "pnpm": packages, "bun": packages, "bunx": packages, "deno": {"deno.json", "deno.jsonc", "package.json"},
+	"just": {"justfile", "Justfile", ".justfile"}, "rake": {"rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"}, "task": {"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"},
+}
+
+var (
+	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
+	packages  = []string{"package.json"}
+
+	// readers run a file, whatever it is called.
+	readers = []string{"source", "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "node", "ruby", "perl", "php", "lua", "deno", "bun"}
+
+	// mains are what an interpreter takes for a directory; endings what it adds to a
+	// name.
+	mains   = []string{"package.json", "index.js", "index.cjs", "index.mjs", "index.json", "index.node", "index.ts", "__main__.py", "__init__.py"}
+	endings = []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py"}
+)
+
+// led are the files of the project, as slash paths below its root, that a command leads
+// to without their names: what an interpreter takes for a directory or for a name
+// without its ending, what a pattern stands for, what a name means in another
+// directory that the command names, and for a command of the project's, what a
+// launcher obeys.
+func (c *Config) led(command []string, own bool) []string {
+	var list []string
+	add := func(name string) {
+		name = path.Clean(name)
+		if n, ok := c.below(name); ok && !n.dir && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	tokens := []string{}
+	for _, w := range command {
+		parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`=:,;&|<>()[]{}$!\\", r) })
+		if !slices.Contains(parts, w) {
+			parts = append(parts, w)
+		}
+		for _, p := range parts {
+			tokens = append(tokens, p)
+			if bare := strings.TrimLeft(p, "-@"); strings.HasPrefix(p, "-") && len(p) > 2 {
+				tokens = append(tokens, bare, p[2:])
+			}
+		}
+	}
+	bases := []string{"."}
+	for _, t := range tokens {
+		if c.isDir(t) && !slices.Contains(bases, t) && len(bases) < 20 {
+			bases = append(bases, t)
+		}
+	}
+	python := slices.ContainsFunc(command, func(w string) bool { return strings.HasPrefix(filepath.Base(w), "py") }) &&
+		slices.ContainsFunc(command, func(w string) bool { return strings.HasPrefix(w, "-m") || w == "-c" })
+	if python && !own && !slices.Contains(command, "-I") && !slices.Contains(command, "-P") {
+		tokens = append(tokens, "*.py") // it looks here for what is imported, first
+	}
+	reads := slices.ContainsFunc(tokens, func(t string) bool { return reader(t) && t != "." })
+	for i, t := range tokens {
+		for _, base := range bases {
+			at := t
+			if !filepath.IsAbs(t) {
+				at = path.Join(base, t)
+			}
+			if reads && c.isDir(at) && (t == "." || at != ".") {
+				c.main(at, add)
+			}
+			for _, e := range endings {
+				if reads {
+					add(at + e)
+				}
+			}
+			if base != "." && c.regular(at) && c.code(at) || i > 0 && !slices.Contains(command, t) && c.regular(at) && reader(tokens[i-1]) {
+				add(at)
+			}
+			if strings.ContainsAny(t, "*?") && strings.ContainsAny(t, "./") && !filepath.IsAbs(t) {
+				found, _ := filepath.Glob(filepath.Join(c.Root, filepath.FromSlash(at)))
+				for _, f := range found {
+					if rel, err := filepath.Rel(c.Root, f); err == nil && c.code(filepath.ToSlash(rel)) {
+						add(filepath.ToSlash(rel))
+					}
+				}
+			}
+			for _, name := range launchers[path.Base(t)] {
+				if !own {
+					add(path.Join(base, name))
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// reader reports whether a word is the name of a program that runs a file.
+func reader(word string) bool {
+	return slices.Contains(readers, strings.TrimRight(path.Base(word), "0123456789.")) || word == "."
+}
+
+// main adds what an interpreter takes for a directory.
+func (c *Config) main(dir string, add func(string)) {
+	for _, e := range mains {
+		add(path.Join(dir, e))
+	}
+	data, err := readBelow(c.Root, filepath.FromSlash(path.Join(dir, "package.json")), maxProgram)
+	var about struct{ Main string }
+	if err != nil || json.Unmarshal(data, &about) != nil || about.Main == "" {
+		return
+	}
+	at := path.Join(dir, about.Main)
+	add(at)
+	for _, e := range endings {
+		add(at + e)
+	}
+	for _, e := range mains[1:] {
+		add(path.Join(at, e))
+	}
+}
+
+func (c *Config) isDir(name string) bool { return c.mode(name).IsDir() }
+
+func (c *Config) regular(name string) bool { return c.mode(name).IsRegular() }
+
+// mode is what a name below the root is; fs.ModeIrregular where it is nothing there.
+func (c *Config) mode(name string) fs.FileMode {
+	if name == "" || strings.ContainsRune(name, 0) || filepath.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fs.ModeIrregular
+	}
+	info, err := os.Stat(filepath.Join(c.Root, filepath.FromSlash(name)))
+	if err != nil {
+		return fs.ModeIrregular
+	}
+	return info.Mode()
+}
