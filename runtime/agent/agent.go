@@ -123,6 +123,7 @@ type Refusal struct {
 	Path    string        `json:"path,omitempty"`
 	URL     string        `json:"url,omitempty"`
 	Query   string        `json:"query,omitempty"`
+	Subject string        `json:"subject,omitempty"` // what is looked for, and where
 	Kind    approval.Kind `json:"kind"`
 	Tier    approval.Tier `json:"tier,omitempty"`
 	Part    string        `json:"part,omitempty"` // the part of the command that decided
@@ -132,6 +133,11 @@ type Refusal struct {
 	Later   bool          `json:"allowed_later,omitempty"` // the same action was allowed afterwards
 
 	Change *approval.Change `json:"change,omitempty"` // what it would have changed
+}
+
+// Says is what the call is about in a few words, not cleaned.
+func (r Refusal) Says() string {
+	return tool.Plan{Command: r.Command, Path: r.Path, URL: r.URL, Query: r.Query, Subject: r.Subject}.Says()
 }
 
 // NeedsPerson reports whether something was left undone that a person would have

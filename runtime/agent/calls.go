@@ -147,7 +147,7 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 		}
 	}
 	at := r.place(plan)
-	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query,
+	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Subject: plan.Subject,
 		Provider: at.Provider, Machine: at.ID, Tier: decision.Tier, Why: decision.Reason, Change: change})
 	start := time.Now()
 	got, err := t.Run(ctx, input, func(o tool.Output) {
@@ -206,7 +206,7 @@ func (r *run) approve(ctx context.Context, c model.Call, plan tool.Plan, change 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
+	refusal := Refusal{Tool: c.Name, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Subject: plan.Subject, Kind: decision.Kind, Tier: decision.Tier, Part: decision.Part,
 		Reason: decision.Reason, Hint: decision.Hint, Person: decision.Person(), Change: change}
 	if decision.Allow {
 		r.ran++

@@ -43,6 +43,7 @@ type CallStarted struct {
 	Path    string      `json:"path,omitempty"`
 	URL     string      `json:"url,omitempty"`
 	Query   string      `json:"query,omitempty"`
+	Subject string      `json:"subject,omitempty"` // what is looked for, and where
 
 	// Where it runs and why it may.
 	Provider string        `json:"provider"`
@@ -51,6 +52,11 @@ type CallStarted struct {
 	Why      string        `json:"why,omitempty"`
 
 	Change *approval.Change `json:"change,omitempty"` // what a command that acts on infrastructure changes
+}
+
+// Says is what the call is about in a few words, not cleaned.
+func (e CallStarted) Says() string {
+	return tool.Plan{Command: e.Command, Path: e.Path, URL: e.URL, Query: e.Query, Subject: e.Subject}.Says()
 }
 
 // CallOutput is a piece of a running command's output.

@@ -140,3 +140,20 @@ func TestFailureToWriteIsTold(t *testing.T) {
 		t.Errorf("the run says that it is done: %q", stderr.String())
 	}
 }
+
+// TestASearchIsToldWithItsPattern holds that progress, refusals and events say what is
+// looked for, and that the fields there were stay.
+func TestASearchIsToldWithItsPattern(t *testing.T) {
+	var out, err bytes.Buffer
+	p := &headless.Printer{Out: &out, Err: &err, Format: headless.FormatStreamJSON, Place: approval.Place{Provider: "daytona", ID: "sb-1"}}
+	p.Event(agent.CallStarted{ID: "a", Tool: "grep", Effect: tool.Reads, Path: "/home/acme/src", Subject: "TO\x1b[2KDO in src"})
+	p.Event(agent.Refused{ID: "b", Refusal: agent.Refusal{Tool: "glob", Path: "/etc", Subject: "*.key in /etc", Reason: "nobody to ask"}})
+	if want := "→ grep [daytona sb-1] TODO in src\n✗ refused glob *.key in /etc: nobody to ask\n"; err.String() != want {
+		t.Errorf("stderr is\n%s\nwant\n%s", err.String(), want)
+	}
+	for _, want := range []string{`"path":"/home/acme/src","subject":"TO`, `"path":"/etc","subject":"*.key in /etc"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+}

@@ -3,7 +3,6 @@
 package headless
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,14 +77,11 @@ func (p *Printer) Event(e agent.Event) {
 	}
 	switch e := e.(type) {
 	case agent.CallStarted:
-		what, where := e.Path, p.place()
-		switch e.Effect {
-		case tool.Runs:
-			what = e.Command
-		case tool.Leaves:
-			what, where = cmp.Or(e.Query, e.URL), "this computer"
+		where := p.place()
+		if e.Effect == tool.Leaves {
+			where = "this computer"
 		}
-		p.line("→ %s [%s] %s", e.Tool, where, p.one(what, 120))
+		p.line("→ %s [%s] %s", e.Tool, where, p.one(e.Says(), 120))
 		if e.Change != nil {
 			p.line("  %s", p.one(e.Change.String(), 600))
 		}
@@ -97,7 +93,7 @@ func (p *Printer) Event(e agent.Event) {
 			p.line("  exit %d in %s", e.Exit, short(e.Took))
 		}
 	case agent.Refused:
-		p.say("✗ refused %s %s: %s", e.Tool, p.one(cmp.Or(e.Command, e.Path, e.Query, e.URL), 120), p.one(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
+		p.say("✗ refused %s %s: %s", e.Tool, p.one(e.Says(), 120), p.one(strings.TrimSuffix(e.Reason+"; "+e.Hint, "; "), 300))
 		if e.Change != nil {
 			p.say("  %s", p.one(e.Change.String(), 600))
 		}

@@ -1,7 +1,6 @@
 package headless
 
 import (
-	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -89,7 +88,7 @@ func (r Result) Summary(w io.Writer) error {
 		b.WriteString("<details><summary>Answer</summary>\n\n" + quoted(answer) + "\n\n</details>\n\n")
 	}
 	for _, refused := range r.Refused {
-		fmt.Fprintf(&b, "- not allowed: %s %s – %s\n", refused.Tool, cell(cmp.Or(refused.Command, refused.Path, refused.Query, refused.URL)), cell(refused.Reason))
+		fmt.Fprintf(&b, "- not allowed: %s %s – %s\n", refused.Tool, cell(refused.Says()), cell(refused.Reason))
 		if refused.Change != nil {
 			fmt.Fprintf(&b, "  %s\n", cell(refused.Change.String()))
 		}

@@ -47,7 +47,7 @@ func (s *set) glob() Tool {
 					given = or2(args.Path, dir)
 				}
 			}
-			return call{Plan: Plan{Effect: Reads, Path: dir}, given: given, run: func(ctx context.Context, _ func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Reads, Path: dir, Subject: s.sought(args.Pattern, dir, "")}, given: given, run: func(ctx context.Context, _ func(Output)) (Result, error) {
 				return s.find(ctx, p, dir)
 			}}, err
 		},

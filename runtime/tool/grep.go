@@ -121,7 +121,7 @@ func (s *set) grep() Tool {
 			case args.Glob != "":
 				q.glob, err = compile(args.Glob, name)
 			}
-			return call{Plan: Plan{Effect: Reads, Path: name}, given: or2(args.Path, name), run: func(ctx context.Context, _ func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Reads, Path: name, Subject: s.sought(args.Pattern, name, args.Glob)}, given: or2(args.Path, name), run: func(ctx context.Context, _ func(Output)) (Result, error) {
 				return s.search(ctx, q)
 			}}, err
 		},

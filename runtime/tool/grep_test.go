@@ -44,3 +44,36 @@ func TestGrepLeavesSecretsOut(t *testing.T) {
 		}
 	}
 }
+
+// What is looked for is said, and where below the start directory; what holds blanks is
+// quoted, and what is too long to show is not cut.
+func TestASearchSaysWhatItLooksFor(t *testing.T) {
+	dir := t.TempDir()
+	sb, err := local.Provider{}.Open(t.Context(), sandbox.Spec{Dir: dir, Env: map[string]string{"PATH": os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := map[string]tool.Tool{}
+	for _, x := range tool.All(sb, tool.Options{Dir: "/home/acme"}) {
+		tools[x.Name()] = x
+	}
+	for _, row := range [][3]string{
+		{"grep", `{"pattern":"TODO"}`, "TODO"},
+		{"grep", `{"pattern":"TODO","path":"."}`, "TODO"},
+		{"grep", `{"pattern":"TODO","path":"src"}`, "TODO in src"},
+		{"grep", `{"pattern":"TODO","path":"/home/acme/src/a"}`, "TODO in src/a"},
+		{"grep", `{"pattern":"TODO","path":"/home/acmes"}`, "TODO in /home/acmes"},
+		{"grep", `{"pattern":"TODO","path":"/"}`, "TODO in /"},
+		{"grep", `{"pattern":"fix me","path":"src","glob":"*.go"}`, `"fix me" in src, only *.go`},
+		{"grep", `{"pattern":"` + strings.Repeat("x", 5000) + `"}`, "a pattern of 5000 bytes"},
+		{"glob", `{"pattern":"**/*.go"}`, "**/*.go"},
+		{"glob", `{"pattern":"*.tf","path":"modules"}`, "*.tf in modules"},
+		{"ls", `{"path":"src"}`, "/home/acme/src"},
+		{"execute", `{"command":"make"}`, "make"},
+	} {
+		plan, err := tools[row[0]].Plan(row[1])
+		if err != nil || plan.Says() != row[2] {
+			t.Errorf("%s %.80s says %q, %v; want %q", row[0], row[1], plan.Says(), err, row[2])
+		}
+	}
+}

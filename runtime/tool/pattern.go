@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
@@ -268,4 +270,33 @@ func matchClass(s []rune, c rune) (width int, ok bool) {
 		}
 	}
 	return 1, false
+}
+
+// soughtMost is how many bytes of a pattern are told. A longer one is not cut, for a
+// secret in it could not be recognized by its beginning.
+const soughtMost = 400
+
+// sought says in a few words what is looked for, where below the start directory, and
+// in which files alone.
+func (s *set) sought(pattern, at, only string) string {
+	told := func(p string) string {
+		switch {
+		case len(p) > soughtMost:
+			return fmt.Sprintf("a pattern of %d bytes", len(p))
+		case strings.ContainsFunc(p, unicode.IsSpace):
+			return `"` + p + `"`
+		}
+		return p
+	}
+	text := told(pattern)
+	switch below, is := strings.CutPrefix(at, strings.TrimSuffix(s.opts.Dir, "/")+"/"); {
+	case is && below != "":
+		text += " in " + below
+	case !is && at != s.opts.Dir:
+		text += " in " + at
+	}
+	if only != "" {
+		text += ", only " + told(only)
+	}
+	return text
 }

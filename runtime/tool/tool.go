@@ -4,6 +4,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -31,7 +32,12 @@ type Plan struct {
 	Path    string // the tools that work on files; absolute
 	URL     string // those that leave: where to
 	Query   string // web_search: the words that leave
+	Subject string // what it is about, where none of these says it: grep and glob
 }
+
+// Says is what a call is about in a few words, for every face alike. It is as the
+// model has it: who shows it cleans it.
+func (p Plan) Says() string { return cmp.Or(p.Subject, p.Command, p.Path, p.Query, p.URL) }
 
 // Effect is what a call does to the place it runs in.
 type Effect string

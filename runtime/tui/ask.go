@@ -80,6 +80,9 @@ func (v *view) question(room int) string {
 // what with for one that leaves this computer.
 func asked(p tool.Plan) string {
 	text := cmp.Or(p.Command, p.Path, p.URL, p.Query)
+	if p.Subject != "" {
+		text = p.Path + "\n" + p.Subject
+	}
 	if p.URL != "" && p.Query != "" {
 		text = p.URL + "\n" + p.Query
 	}

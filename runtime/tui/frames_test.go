@@ -369,6 +369,32 @@ func TestALongPathIsKnownByItsEnd(t *testing.T) {
 	})
 }
 
+// TestASearchShowsWhatItLooksFor holds that a call of grep or glob is told by its pattern
+// in a window of 60 columns, while it runs, when it has ended and when it is refused.
+func TestASearchShowsWhatItLooksFor(t *testing.T) {
+	b := open(t, &desk{place: approval.Place{Provider: "daytona", ID: "box-1"}})
+	b.update(sized(60, 20))
+	dir := "/home/daytona/" + strings.Repeat("deep/", 20)
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "grep", Path: dir, Subject: "TO\x1b[2KDO\n in src", Provider: "daytona"}})
+	if view := b.view(); !strings.Contains(view, "grep [daytona] TODO in src ") {
+		t.Errorf("what runs does not say its pattern:\n%s", view)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "grep"}})
+	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "glob", Path: dir, Subject: "**/*.go in " + dir, Provider: "daytona"}})
+	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "glob"}})
+	b.update(eventMsg{agent.Refused{ID: "c", Refusal: agent.Refusal{Tool: "grep", Path: "/etc", Subject: "root in /etc", Reason: "the user said no"}}})
+	b.until("all three are told", func() bool {
+		all := b.all()
+		return strings.Contains(all, "✓ grep [daytona] TODO in src") && strings.Contains(all, "✓ glob [daytona] **/*.go in /home/daytona/deep/") &&
+			strings.Contains(all, "✗ grep root in /etc: you said no")
+	})
+	for l := range strings.SplitSeq(b.all(), "\n") {
+		if ansi.StringWidth(l) > 60 {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+}
+
 // TestHyphensAreOfTheirWord holds that an option is not parted from its hyphens at the
 // end of a line, and that every hyphen stays what it is.
 func TestHyphensAreOfTheirWord(t *testing.T) {

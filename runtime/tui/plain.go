@@ -342,7 +342,7 @@ func (p *plain) event(e agent.Event) {
 		if at == "local" || at == "" {
 			at = "this computer"
 		}
-		p.line("Runs %s on %s: %s", e.Tool, at, cmp.Or(e.Command, e.Path, e.URL, e.Query))
+		p.line("Runs %s on %s: %s", e.Tool, at, e.Says())
 	case agent.CallOutput:
 		lines := strings.Split(p.rest+term.Clean(e.Data), "\n")
 		p.rest = lines[len(lines)-1]
@@ -361,7 +361,7 @@ func (p *plain) event(e agent.Event) {
 			p.line("Ended with exit %d after %s", e.Exit, cmp.Or(short(e.Took), "0s"))
 		}
 	case agent.Refused:
-		p.line("Refused: %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))
+		p.line("Refused: %s %s: %s", e.Tool, e.Says(), toUser(e.Reason))
 	}
 }
 

@@ -152,7 +152,7 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.tell(byTool, dressed(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, cmp.Or(e.Command, e.Path, e.URL, e.Query), toUser(e.Reason))), 2)))
+		return v.tell(byTool, dressed(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, e.Says(), toUser(e.Reason))), 2)))
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (v *view) finish(mark string, c *card, end string) string {
 // called is the line of a call. Of a path that is too long for it the end is seen.
 func (v *view) called(mark string, c *card, end string) string {
 	line := mark + " " + v.call(c)
-	if c.Command == "" && c.Path != "" {
+	if c.Command == "" && c.Subject == "" && c.Path != "" {
 		path := oneLine(c.Path)
 		over := ansi.StringWidth(line) + 1 + ansi.StringWidth(end) - v.width
 		if over > 0 && over+1 < ansi.StringWidth(path) {
@@ -309,7 +309,7 @@ func (v *view) call(c *card) string {
 	if at != "" { // it was begun
 		text += " " + style.Render("["+at+"]")
 	}
-	return strings.TrimSpace(text + " " + oneLine(cmp.Or(c.Command, c.Path, c.URL, c.Query)))
+	return strings.TrimSpace(text + " " + oneLine(c.Says()))
 }
 
 // columns is a line that was printed as it stands below a call, with its columns.
