@@ -54,7 +54,8 @@ func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
 	if err != nil || d.Allow || d.Kind == ByPolicy {
 		return d, err
 	}
-	key := req.Tool + "\x00" + req.Plan.Command + "\x00" + req.Plan.Path + "\x00" + req.Place.ID
+	// What it does belongs to what was agreed to: a file may be a link to another by now.
+	key := strings.Join([]string{req.Tool, req.Plan.Command, req.Plan.Path, req.Place.ID, string(d.Tier), d.Reason}, "\x00")
 	a.mu.Lock()
 	granted := a.granted[key]
 	a.mu.Unlock()

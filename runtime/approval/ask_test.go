@@ -104,3 +104,39 @@ func TestAskingAboutWhatIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatALinkMadeOfIt holds that a yes for a file is none for another one to which the
+// file has become a link.
+func TestWhatALinkMadeOfIt(t *testing.T) {
+	c, linked := onHost, false
+	c.Real = func(name string) string {
+		if linked && name == c.Workspace+"/notes" {
+			return "/home/dev/.ssh/id_rsa"
+		}
+		return name
+	}
+	rules, err := approval.ParseRules([]string{"write_file: " + c.Workspace + "/notes"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	a := &approval.Attended{
+		Policy: func() approval.Policy { return approval.Policy{Mode: approval.Manual, Context: c, Rules: rules} },
+		Ask: func(_ context.Context, q approval.Question) (approval.Answer, error) {
+			asked++
+			return approval.Answer{Choice: q.Offers[len(q.Offers)-2]}, nil // the widest yes
+		},
+	}
+	cat := approval.Request{Tool: "execute", Place: c.Place, Plan: tool.Plan{Effect: tool.Runs, Command: "cat notes", Path: c.Dir}}
+	write := approval.Request{Tool: "write_file", Place: c.Place, Plan: tool.Plan{Effect: tool.Writes, Path: c.Workspace + "/notes"}}
+	for i, row := range []struct {
+		req  approval.Request
+		link bool
+		asks int
+	}{{cat, false, 1}, {cat, false, 0}, {write, false, 0}, {cat, true, 1}, {write, true, 1}, {cat, false, 0}} {
+		asked, linked = 0, row.link
+		if d, err := a.Approve(t.Context(), row.req); err != nil || !d.Allow || asked != row.asks {
+			t.Errorf("%d: %+v, %v, asked %d times, want %d", i, d, err, asked, row.asks)
+		}
+	}
+}

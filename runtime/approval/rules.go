@@ -197,7 +197,7 @@ func (r Rule) reaches(tool string, c Context, name string) bool {
 	if !r.file(tool, c.Workspace, name) {
 		return false
 	}
-	if c.Real == nil || r.exact() {
+	if c.Real == nil {
 		return true
 	}
 	at := c.Real(name)
