@@ -59,7 +59,10 @@ func (a *app) demandTrust(c *config.Config) error {
 	if len(c.Untrusted) == 0 {
 		return nil
 	}
-	e := &untrustedError{file: c.Files.Project, wants: c.Untrusted, broken: c.Broken}
+	e := &untrustedError{file: c.Files.Project, broken: c.Broken}
+	for _, w := range c.Untrusted {
+		e.wants = append(e.wants, term.Visible(w))
+	}
 	if _, err := os.Lstat(e.file); err != nil {
 		e.file = "" // your own file names a script of the project
 	}
@@ -204,7 +207,7 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 		}
 		fmt.Fprintln(w, "Its settings would:")
 		for _, ask := range p.Asks {
-			fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(ask.Effect), " "))
+			fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(term.Visible(ask.Effect)), " "))
 		}
 	}
 	fmt.Fprintf(w, "%s\n", onLine(p.Root))

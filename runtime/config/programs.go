@@ -256,7 +256,7 @@ func (c *Config) programAsks(user, project *file) []Ask {
 		if len(words) == 0 && table["url"] == nil {
 			return // told when it is read
 		}
-		text := fmt.Sprintf("start %s on this computer", clip(strings.Join(words, " ")))
+		text := fmt.Sprintf("start %s on this computer", clip(strings.Join(strings.Fields(strings.Join(words, " ")), " ")))
 		if len(words) == 0 {
 			text = fmt.Sprintf("connect this computer to %s", clip(fmt.Sprint(table["url"])))
 		}
