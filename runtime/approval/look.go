@@ -181,7 +181,7 @@ var sedLooks = regexp.MustCompile(`^(?:[\s;{}]*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I
 
 // sedBracket finds a set of characters that may hold what else ends a part of the
 // script.
-var sedBracket = regexp.MustCompile(`\[\^?\]?[^\]]*[/|#,:@\n;]`)
+var sedBracket = regexp.MustCompile(`\[\^?\]?[^\]]*[/|#,:@\n;]|\[[^\]]*\[[.=]`)
 
 func (c *command) sed(args []word) {
 	o := split(args, "?-i", "-e", "-f", "-l", "--expression", "--file", "--line-length")

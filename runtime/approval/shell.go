@@ -34,10 +34,8 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	if bash == nil {
 		return append(found, Finding{Tier: TX, Part: line, Reason: "cannot be read as a command", unparsed: true}), nil
 	}
-	judge(bash, at, &found, &commands)
-	if posix := parse(line, syntax.LangPOSIX); posix != nil {
-		judge(posix, at, &found, &commands)
-	}
+	judge(bash, at, false, &found, &commands)
+	judge(posix(line), at, true, &found, &commands)
 	return found, commands
 }
 
@@ -49,8 +47,19 @@ func parse(text string, lang syntax.LangVariant) *syntax.File {
 	return f
 }
 
-func judge(f *syntax.File, at Context, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), found: found, commands: commands, effects: &effects{}}
+// posix reads a text as a POSIX shell does, up to where it would stop: what stands
+// before that has run.
+func posix(text string) *syntax.File {
+	f := &syntax.File{}
+	_ = syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Stmts(strings.NewReader(text), func(s *syntax.Stmt) bool {
+		f.Stmts = append(f.Stmts, s)
+		return true
+	})
+	return f
+}
+
+func judge(f *syntax.File, at Context, posix bool, found *[]Finding, commands *[][]string) {
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -69,6 +78,7 @@ type command struct {
 	mine  map[string]bool // variables that the line has set for sure: what they held before is gone
 	ran   map[string]bool // the same, at the end of the branch that was judged last, had it run
 
+	posix  bool // the shell is no more than POSIX asks for: it knows no braces
 	within bool // it is the body of a function
 	aside  bool // the command is sent elsewhere or fed: it may not run at all
 
@@ -92,6 +102,7 @@ type command struct {
 	part  string   // what is judged now
 	plain []string // the same as words, if nothing in it is hidden
 	depth int      // of text in text
+	loops int      // in loops
 	in    input    // standard input
 }
 
@@ -147,16 +158,17 @@ func (c *command) branch(stmts []*syntax.Stmt) {
 	c.funcs = funcs // it may not have come to a declaration
 	c.mine, c.ran = mine, c.mine
 	c.dirs = either(dirs, c.dirs)
-	for name, value := range c.vars {
-		if vars[name] != value {
-			delete(c.vars, name)
-		}
-	}
-	for name := range vars {
-		if _, ok := c.vars[name]; !ok {
-			delete(c.vars, name)
-		}
-	}
+	c.unsure(vars, mine)
+}
+
+// unsure forgets what was done to variables since they were as given: it may not have
+// been done.
+func (c *command) unsure(vars map[string]string, mine map[string]bool) {
+	c.mine = mine
+	maps.DeleteFunc(c.vars, func(name, value string) bool {
+		before, known := vars[name]
+		return !known || before != value
+	})
 }
 
 // either joins two sets of directories; nil is every one.
@@ -181,6 +193,9 @@ func (c *command) stmt(s *syntax.Stmt) {
 	})
 	for _, r := range s.Redirs {
 		c.redirect(r)
+	}
+	if c.aside {
+		defer c.unsure(maps.Clone(c.vars), maps.Clone(c.mine))
 	}
 	switch x := s.Cmd.(type) {
 	case nil:
@@ -361,14 +376,42 @@ func isCd(s *syntax.Stmt) bool {
 	return ok && len(call.Args) > 0 && call.Args[0].Lit() == "cd"
 }
 
-// loop judges a body that may run again: what it leaves holds at its beginning.
+const mostLoops = 5 // in loops
+
+// loop judges a body that may run again: what it leaves holds at its beginning. It is
+// read until nothing more of that is new.
 func (c *command) loop(body func()) {
-	found, at := len(*c.found), slices.Clone(c.dirs)
-	body()
-	if c.dirs == nil && at != nil || len(c.dirs) != len(at) {
-		*c.found = (*c.found)[:found]
-		c.dirs = nil
+	if c.loops++; c.loops > mostLoops {
+		c.find(TX, "is nested too deeply to be read")
+	}
+	defer func() { c.loops-- }()
+	found := len(*c.found)
+	for pass := 0; ; pass++ {
+		at, vars, taken := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.taken)
 		body()
+		again := c.dirs == nil && at != nil || len(c.dirs) != len(at)
+		if again {
+			c.dirs = nil
+		}
+		for name, value := range vars {
+			if now, known := c.vars[name]; !known || now != value {
+				delete(vars, name)
+				again = true
+			}
+		}
+		for name, is := range c.taken {
+			again = again || is && !taken[name]
+		}
+		for name, was := range taken {
+			c.taken[name] = c.taken[name] || was
+		}
+		if !again || c.loops > mostLoops {
+			return
+		}
+		if pass == 2 { // more than two that depend on each other
+			c.dirs, vars = nil, map[string]string{}
+		}
+		*c.found, c.vars = (*c.found)[:found], vars
 	}
 }
 

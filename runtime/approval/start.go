@@ -31,14 +31,15 @@ func (c *command) line(text string) {
 		c.find(TX, "is nested too deeply to be read")
 	} else {
 		for _, lang := range []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX} {
-			f := parse(text, lang)
-			if f == nil {
-				if lang == syntax.LangBash {
+			f := posix(text)
+			if lang == syntax.LangBash {
+				if f = parse(text, lang); f == nil {
 					c.find(TX, "cannot be read as a command", unparsed)
+					continue
 				}
-				continue
 			}
 			inner := c.child()
+			inner.posix = lang == syntax.LangPOSIX
 			inner.effects = c.effects
 			inner.in = input{}
 			inner.plainly(f)

@@ -222,11 +222,17 @@ func (c *command) words(ws ...*syntax.Word) {
 
 // resolve returns what a word becomes: several with braces.
 func (c *command) resolve(w *syntax.Word) []word {
+	if c.posix {
+		return []word{c.one(w)}
+	}
 	c.nested(w)
 	var all []word
 	copied := *w
 	copied.Parts = slices.Clone(w.Parts)
-	syntax.SplitBraces(&copied)
+	if syntax.SplitBraces(&copied) && joins(w) {
+		c.find(TX, "puts the name of a variable together with braces")
+		return []word{{many: true}}
+	}
 	for b, err := range expand.BracesSeq(nil, &copied) {
 		if err != nil || len(all) == 200 {
 			return []word{{}}
@@ -235,6 +241,31 @@ func (c *command) resolve(w *syntax.Word) []word {
 	}
 	return all
 }
+
+// joins reports whether what stands in braces may become a part of the name of a
+// variable, as the shell expands braces first: "$x{a,b}", "{$,a}x".
+func joins(w *syntax.Word) bool {
+	for i, p := range w.Parts {
+		switch x := p.(type) {
+		case *syntax.ParamExp:
+			if !x.Short || i+1 == len(w.Parts) {
+				continue
+			}
+			if next, is := w.Parts[i+1].(*syntax.Lit); is && !apart.MatchString(next.Value) {
+				return true
+			}
+		case *syntax.Lit:
+			if strings.Contains(x.Value, "$") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// apart matches how a text goes on after a variable in which nothing can become a part
+// of its name: with a character that is in none, in braces or not.
+var apart = regexp.MustCompile(`^(?:[./:=@%+-]|\{[./:-][^{},]*(?:,[./:-][^{},]*)*\}|\{,[./:-][^{},]*(?:,[./:-][^{},]*)*\}(?:$|[./:-]))`)
 
 // one is resolve without braces.
 func (c *command) one(w *syntax.Word) word {
@@ -254,6 +285,9 @@ func (c *command) subscript(w word) word {
 	return w
 }
 
+// homes finds where a shell may take "~" for a home within a word.
+var homes = regexp.MustCompile(`[=:]~`)
+
 // text joins the parts of a word.
 func (c *command) text(parts []syntax.WordPart) word {
 	w := word{static: true}
@@ -267,6 +301,9 @@ func (c *command) text(parts []syntax.WordPart) word {
 		switch x := p.(type) {
 		case *syntax.Lit:
 			text, glob, ok := plainText(x.Value)
+			if homes.MatchString(x.Value) || i > 0 && strings.HasPrefix(x.Value, "~") && (known == "" || strings.IndexByte("=:", known[len(known)-1]) >= 0) {
+				ok = false // some shells put a home there
+			}
 			if rest, tilde := strings.CutPrefix(text, "~"); i == 0 && tilde && strings.HasPrefix(x.Value, "~") {
 				if rest != "" && rest[0] != '/' || c.Home == "" {
 					ok = false
