@@ -27,6 +27,9 @@ func (p Policy) doubt(req Request, c Context, all []Finding, commands [][]string
 	if p.Opinion == nil || p.Mode != Smart || req.Plan.Effect != tool.Runs || d.Allow || d.Kind != NeedsPerson || c.column(p.environment(commands)) != onHost {
 		return Doubt{}, false
 	}
+	if strings.ContainsAny(req.Plan.Command, "#\n") {
+		return Doubt{}, false // what nothing runs speaks to the model alone
+	}
 	asked := func(r Rule) bool { return r.holds(c.Project) && slices.ContainsFunc(commands, r.command) }
 	if _, ok := first(p.Rules.Ask, asked); ok {
 		return Doubt{}, false
