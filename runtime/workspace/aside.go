@@ -19,16 +19,27 @@ type Aside struct {
 }
 
 // Split tells the changes that may be made to the project from those set aside.
-// With all, what is set aside is among the former as far as it is possible.
+// With all, what is set aside is among the former as far as it is possible. A new
+// directory in which all is set aside is so too.
 func (h *Home) Split(all bool) (take []Change, aside []Aside) {
-	for _, c := range h.Changes {
+	filled := map[string]bool{}                    // directories with something that is taken
+	kept := map[string]bool{}                      // those with something set aside; true if all of it is for ever
+	for _, c := range slices.Backward(h.Changes) { // what is in a directory before it
 		why, never := c.aside()
-		if why == "" || all && !never {
+		if forever, is := kept[c.Name]; why == "" && is && !filled[c.Name] && c.Was == nil && c.Now != nil && c.Now.Kind == Dir {
+			why, never = "holds only what is set aside", forever
+		}
+		if up := path.Dir(c.Name); why == "" || all && !never {
 			take = append(take, c)
+			filled[up] = true
 		} else {
 			aside = append(aside, Aside{c, why, never})
+			forever, is := kept[up]
+			kept[up] = never && (forever || !is)
 		}
 	}
+	slices.Reverse(take)
+	slices.Reverse(aside)
 	return take, aside
 }
 

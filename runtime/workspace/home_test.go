@@ -207,14 +207,14 @@ echo x > .envrc; echo x > .vscode/tasks.json; echo TOKEN=1 > sub/.env; echo x > 
 	for _, a := range aside {
 		kept = append(kept, a.Name)
 	}
-	want := []string{".TALKOPS", ".TALKOPS/config.toml", ".bashrc", ".envrc", ".github/workflows", ".github/workflows/ci.yml", ".vscode", ".vscode/tasks.json", ".ſsh", "GIT~1", "abs", "hidden", "hooks", "sub/.env", "sub/.ssh", "sub/.ssh/config", "up"}
+	want := []string{".TALKOPS", ".TALKOPS/config.toml", ".bashrc", ".envrc", ".github/workflows", ".github/workflows/ci.yml", ".vscode", ".vscode/tasks.json", ".ſsh", "GIT~1", "abs", "hidden", "hooks", "sub", "sub/.env", "sub/.ssh", "sub/.ssh/config", "up"}
 	if !slices.Equal(kept, want) {
 		t.Errorf("set aside %q\nwant %q", kept, want)
 	}
 	if out, err := h.Apply(t.Context(), root, take, false); err != nil || len(out.Conflicts) > 0 {
 		t.Fatal(out, err)
 	}
-	if got, want := sh(t, root, `find . | LC_ALL=C sort; stat -c %a su`), ".\n./.github\n./.github/CODEOWNERS\n./a\n./d\n./d/ok\n./here\n./su\n./sub\n755\n"; got != want {
+	if got, want := sh(t, root, `find . | LC_ALL=C sort; stat -c %a su`), ".\n./.github\n./.github/CODEOWNERS\n./a\n./d\n./d/ok\n./here\n./su\n755\n"; got != want {
 		t.Errorf("applied:\n%s\nwant\n%s", got, want)
 	}
 	all, never := h.Split(true)
@@ -231,6 +231,47 @@ echo x > .envrc; echo x > .vscode/tasks.json; echo TOKEN=1 > sub/.env; echo x > 
 	}
 	if len(h.Left) != 1 || h.Left[0].Name != "fifo" || h.Left[0].Lost {
 		t.Errorf("left: %+v", h.Left)
+	}
+}
+
+// TestADirectoryGoesWithWhatIsSetAside makes directories for what is set aside alone, at
+// several levels, and others that hold or held more, or nothing.
+func TestADirectoryGoesWithWhatIsSetAside(t *testing.T) {
+	root, box, sb, h := sent(t, map[string]string{"a": "x", "old/a": "x"})
+	sh(t, box, `mkdir -p .github/workflows new/in/deep beside links/in hollow mixed; echo x > .github/workflows/ci.yml; echo x > new/in/deep/.env; echo x > beside/.env; echo x > beside.txt
+echo x > old/.env; ln -s /etc links/in/etc; echo x > mixed/.env; ln -s /etc mixed/etc; mkdir -p more/in; echo x > more/in/.env; echo x > more/a`)
+	if err := h.Bring(t.Context(), sb, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		all           bool
+		there, asides string
+	}{
+		{false, ". ./a ./beside.txt ./hollow ./more ./more/a ./old ./old/a",
+			".github .github/workflows .github/workflows/ci.yml beside beside/.env links links/in links/in/etc mixed mixed/.env mixed/etc more/in more/in/.env new new/in new/in/deep new/in/deep/.env old/.env"},
+		{true, ". ./.github ./.github/workflows ./.github/workflows/ci.yml ./a ./beside ./beside.txt ./beside/.env ./hollow ./mixed ./mixed/.env ./more ./more/a ./more/in ./more/in/.env ./new ./new/in ./new/in/deep ./new/in/deep/.env ./old ./old/.env ./old/a",
+			"links links/in links/in/etc mixed/etc"},
+	} {
+		take, aside := h.Split(row.all)
+		if len(take)+len(aside) != len(h.Changes) || !slices.IsSortedFunc(take, func(x, y Change) int { return strings.Compare(x.Name, y.Name) }) {
+			t.Errorf("%d taken in this order and %d set aside are not all of %d: %v", len(take), len(aside), len(h.Changes), take)
+		}
+		var names []string
+		for _, x := range aside {
+			names = append(names, x.Name)
+			if forever := strings.HasPrefix(x.Name, "links") || x.Name == "mixed/etc"; x.Never != forever {
+				t.Errorf("%q is set aside for ever: %v", x.Name, x.Never)
+			}
+		}
+		if got := strings.Join(names, " "); got != row.asides {
+			t.Errorf("set aside\n%s\nwant\n%s", got, row.asides)
+		}
+		if out, err := h.Apply(t.Context(), root, take, false); err != nil || len(out.Conflicts) > 0 {
+			t.Fatal(out, err)
+		}
+		if got := strings.Join(strings.Fields(sh(t, root, `find . | LC_ALL=C sort`)), " "); got != row.there {
+			t.Errorf("applied\n%s\nwant\n%s", got, row.there)
+		}
 	}
 }
 
