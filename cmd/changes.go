@@ -113,7 +113,7 @@ func runOf(args []string, n int) string {
 }
 
 func (a *app) sayAside(h *workspace.Home, aside []workspace.Aside) {
-	for _, x := range aside {
+	for _, x := range leaves(aside) {
 		if x.Never {
 			a.warnf("left out: %q: it %s", x.Name, x.Why)
 		} else {

@@ -230,7 +230,7 @@ func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
 		if err != nil {
 			return tui.Reply{}, err
 		}
-		for _, x := range aside {
+		for _, x := range leaves(aside) {
 			c.window.Note(fmt.Sprintf("%q is not shown: it %s", x.Name, x.Why))
 		}
 		for _, l := range left {

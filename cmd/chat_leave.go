@@ -46,9 +46,14 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	}
 	s.Told()
 	take = slices.DeleteFunc(take, func(c workspace.Change) bool { return within[c.Name] })
+	_, aside := h.Split(false)
+	kept := map[string]string{} // what no answer takes over: how that is said
+	for _, x := range aside {
+		kept[x.Name] = ": " + setAside(x)
+	}
 	for i, c := range take {
 		if i == mostNamed {
-			a.warnf("  and %d more", len(take)-i)
+			a.warnf("  and %d more%s", len(take)-i, asideOf(take[i:], kept))
 			break
 		}
 		mark := "M"
@@ -62,7 +67,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		if c.Now != nil && c.Now.Kind == workspace.Dir {
 			name += "/"
 		}
-		a.warnf("  %s %s", mark, name)
+		a.warnf("  %s %s%s", mark, name, kept[c.Name])
 	}
 	a.warnf("What becomes of it? Enter alone is a patch.")
 	question := "[a]pply to the project, [b]ranch, [p]atch, [d]iscard"
@@ -101,6 +106,20 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		a.warnf("%s is none of these.", quoted(answer))
 	}
 	return otherwise
+}
+
+// asideOf says how many of the changes that are not named are set aside.
+func asideOf(changes []workspace.Change, kept map[string]string) string {
+	n := 0
+	for _, c := range changes {
+		if kept[c.Name] != "" {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them set aside", n)
 }
 
 // askBranch asks for the name of a new branch until it is one that can be made, and

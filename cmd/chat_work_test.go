@@ -7,12 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/talkops-ai/talkops/providers/daytona/daytonatest"
 	"github.com/talkops-ai/talkops/providers/vercel/verceltest"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
+	"github.com/talkops-ai/talkops/runtime/workspace"
 )
 
 // repository makes the project one of git, with one commit.
@@ -115,21 +117,45 @@ func TestChatDiscards(t *testing.T) {
 	}
 }
 
-// TestWhatIsSetAsideIsToldOnce leaves with a file that acts on this computer: it is named
-// without its directories, and not counted as applied.
+// TestWhatIsSetAsideIsToldOnce leaves with a file that acts on this computer, in windows
+// of two widths: it is marked where the user is asked, is named afterwards in the same
+// words without its directories, and is not counted as applied; nor are its directories
+// made.
 func TestWhatIsSetAsideIsToldOnce(t *testing.T) {
 	t.Parallel()
-	srv := modeltest.New(t)
-	srv.Script(execute("a", "mkdir -p .github/workflows docs; echo 'on: push' > .github/workflows/ci.yaml; echo run > docs/runbook.md"), modeltest.Step{Text: "All done."})
-	cloud := daytonatest.New(t)
-	p := inTerminal(t, 200, 40, srv, daytona(cloud), "--sandbox", "daytona", "--smart", "-m", "Do the work")
-	p.await(`All done\.`)
-	p.say("/exit")
-	p.await(`changed in the sandbox: 2 written, 0 deleted\s`)
-	p.say("apply")
-	p.await(`(?s)is ended\s+"\.github/workflows/ci\.yaml" is set aside, since [^\n]*\napplied to the project: 1 change\s`)
-	p.await(`ended with 0`)
-	if _, err := os.Stat(filepath.Join(p.dir, "docs", "runbook.md")); err != nil {
-		t.Error(err)
+	for _, width := range []int{200, 60} {
+		t.Run(strconv.Itoa(width), func(t *testing.T) {
+			srv := modeltest.New(t)
+			srv.Script(execute("a", "mkdir -p .github/workflows docs; echo 'on: push' > .github/workflows/ci.yaml; echo run > docs/runbook.md"), modeltest.Step{Text: "All done."})
+			cloud := daytonatest.New(t)
+			p := inTerminal(t, width, 40, srv, daytona(cloud), "--sandbox", "daytona", "--smart", "-m", "Do the work")
+			p.await(`All done\.`)
+			p.say("/exit")
+			p.await(`changed in the sandbox: 2 written, 0 deleted\s+A \.github/workflows/ci\.yaml: set aside, since it acts on\s+this computer\s+A docs/runbook\.md\s+What becomes of it\?`)
+			p.say("apply")
+			p.await(`(?s)is ended\s+"\.github/workflows/ci\.yaml" is set aside, since it acts on\s+this computer; it is kept:\s+talkops sandbox diff --all [0-9a-f]+\s+applied to the project: 1 change\s`)
+			p.await(`ended with 0`)
+			if _, err := os.Stat(filepath.Join(p.dir, "docs", "runbook.md")); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Lstat(filepath.Join(p.dir, ".github")); err == nil {
+				t.Error("there is a directory for what was set aside")
+			}
+		})
+	}
+}
+
+// TestWhatIsNotNamedIsCountedAsSetAside holds that the end of a long list still says that
+// some of it is set aside.
+func TestWhatIsNotNamedIsCountedAsSetAside(t *testing.T) {
+	kept := map[string]string{".envrc": ": set aside", "z/.env": ": set aside"}
+	for want, names := range map[string][]string{"": {"a", "b"}, ", 1 of them set aside": {"a", ".envrc"}, ", 2 of them set aside": {".envrc", "m", "z/.env"}} {
+		var changes []workspace.Change
+		for _, name := range names {
+			changes = append(changes, workspace.Change{Name: name})
+		}
+		if got := asideOf(changes, kept); got != want {
+			t.Errorf("of %q: %q, want %q", names, got, want)
+		}
 	}
 }

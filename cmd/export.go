@@ -102,12 +102,11 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	for _, x := range aside {
 		work.Aside = append(work.Aside, x.Name)
 	}
-	within := parents(work.Aside)
-	told := slices.DeleteFunc(slices.Clone(aside), func(x workspace.Aside) bool { return within[x.Name] })
+	told := leaves(aside)
 	for i, x := range told {
 		switch {
 		case i < 5:
-			warn("%q is set aside, since it %s; it is kept: talkops sandbox diff --all %s", x.Name, x.Why, h.Run.ID)
+			warn("%q is %s; it is kept: talkops sandbox diff --all %s", x.Name, setAside(x), h.Run.ID)
 		case i == 5:
 			warn("and %d more are set aside", len(told)-i)
 		}
@@ -169,6 +168,19 @@ func said(made, aside []string) int {
 	within := parents(slices.Concat(made, aside))
 	return len(slices.DeleteFunc(slices.Clone(made), func(name string) bool { return within[name] }))
 }
+
+// leaves are those set aside without the directories that another of their names says.
+func leaves(aside []workspace.Aside) []workspace.Aside {
+	var names []string
+	for _, x := range aside {
+		names = append(names, x.Name)
+	}
+	within := parents(names)
+	return slices.DeleteFunc(slices.Clone(aside), func(x workspace.Aside) bool { return within[x.Name] })
+}
+
+// setAside words what is so, and why.
+func setAside(x workspace.Aside) string { return "set aside, since it " + x.Why }
 
 // parents are the directories that those names say.
 func parents(names []string) map[string]bool {
