@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,7 @@ func (e *echo) Plan(input string) (tool.Plan, error) {
 	if !strings.HasSuffix(input, "}") {
 		return tool.Plan{}, sandbox.Errorf(sandbox.CodeInvalidArgument, "the input is not JSON")
 	}
-	return tool.Plan{Effect: e.effect, Command: input, Path: "/w"}, nil
+	return tool.Plan{Effect: e.effect, Command: input, Path: "/w", Subject: "about " + input}, nil
 }
 
 func (e *echo) Run(ctx context.Context, input string, emit func(tool.Output)) (tool.Result, error) {
@@ -133,7 +134,16 @@ func TestCutCallIsNotRun(t *testing.T) {
 func TestRefusalIsToldAndCounted(t *testing.T) {
 	a, _, _, act := start(t, calls("act", `{"n":1}`, "look", `{}`), modeltest.Step{Text: "could not"})
 	a.Approver, a.Place = manual, approval.Place{Host: true}
+	var said []string
+	a.Emit = func(e agent.Event) {
+		if e, ok := e.(interface{ Says() string }); ok {
+			said = append(said, e.Says())
+		}
+	}
 	out, err := a.Run(t.Context(), "go")
+	if slices.Sort(said); !slices.Equal(said, []string{`about {"n":1}`, "about {}"}) {
+		t.Errorf("the call that ran and the one that did not are about %q", said)
+	}
 	if err != nil || len(act.ran) != 0 || len(out.Refused) != 1 || !out.NeedsPerson() {
 		t.Errorf("outcome %+v, ran %v, %v", out, act.ran, err)
 	}

@@ -237,9 +237,9 @@ echo x > .envrc; echo x > .vscode/tasks.json; echo TOKEN=1 > sub/.env; echo x > 
 // TestADirectoryGoesWithWhatIsSetAside makes directories for what is set aside alone, at
 // several levels, and others that hold or held more, or nothing.
 func TestADirectoryGoesWithWhatIsSetAside(t *testing.T) {
-	root, box, sb, h := sent(t, map[string]string{"a": "x", "old/a": "x"})
+	root, box, sb, h := sent(t, map[string]string{"a": "x", "held/a": "x", "old/a": "x"})
 	sh(t, box, `mkdir -p .github/workflows new/in/deep beside links/in hollow mixed; echo x > .github/workflows/ci.yml; echo x > new/in/deep/.env; echo x > beside/.env; echo x > beside.txt
-echo x > old/.env; ln -s /etc links/in/etc; echo x > mixed/.env; ln -s /etc mixed/etc; mkdir -p more/in; echo x > more/in/.env; echo x > more/a`)
+echo x > old/.env; ln -s /etc links/in/etc; echo x > mixed/.env; ln -s /etc mixed/etc; mkdir -p more/in; echo x > more/in/.env; echo x > more/a; chmod 700 held; echo x > held/.env`)
 	if err := h.Bring(t.Context(), sb, true); err != nil {
 		t.Fatal(err)
 	}
@@ -247,9 +247,9 @@ echo x > old/.env; ln -s /etc links/in/etc; echo x > mixed/.env; ln -s /etc mixe
 		all           bool
 		there, asides string
 	}{
-		{false, ". ./a ./beside.txt ./hollow ./more ./more/a ./old ./old/a",
-			".github .github/workflows .github/workflows/ci.yml beside beside/.env links links/in links/in/etc mixed mixed/.env mixed/etc more/in more/in/.env new new/in new/in/deep new/in/deep/.env old/.env"},
-		{true, ". ./.github ./.github/workflows ./.github/workflows/ci.yml ./a ./beside ./beside.txt ./beside/.env ./hollow ./mixed ./mixed/.env ./more ./more/a ./more/in ./more/in/.env ./new ./new/in ./new/in/deep ./new/in/deep/.env ./old ./old/.env ./old/a",
+		{false, ". ./a ./beside.txt ./held ./held/a ./hollow ./more ./more/a ./old ./old/a",
+			".github .github/workflows .github/workflows/ci.yml beside beside/.env held/.env links links/in links/in/etc mixed mixed/.env mixed/etc more/in more/in/.env new new/in new/in/deep new/in/deep/.env old/.env"},
+		{true, ". ./.github ./.github/workflows ./.github/workflows/ci.yml ./a ./beside ./beside.txt ./beside/.env ./held ./held/.env ./held/a ./hollow ./mixed ./mixed/.env ./more ./more/a ./more/in ./more/in/.env ./new ./new/in ./new/in/deep ./new/in/deep/.env ./old ./old/.env ./old/a",
 			"links links/in links/in/etc mixed/etc"},
 	} {
 		take, aside := h.Split(row.all)
