@@ -57,7 +57,9 @@ func (v *view) question(room int) string {
 	keys := v.keys()
 	room -= 1 + len(keys) // the title
 	reason := v.reason(max(room-min(len(lines), 3), 1))
-	if most := max(room-len(reason), 1); len(lines) > most {
+	most := max(room-len(reason), 1)
+	v.seen = len(lines) <= most
+	if !v.seen {
 		if most == 1 {
 			end := "… v shows all"
 			lines = []string{ansi.Truncate(lines[0], max(v.width-3-ansi.StringWidth(end), 8), "") + " " + v.styles.dim.Render(end)}
@@ -169,6 +171,9 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 			return v.reply(approval.Answer{Choice: approval.Always}), true
 		}
 	case "v":
+		if v.seen {
+			return nil, true
+		}
 		v.viewed = true
 		return v.tell(byTool, strings.Join(v.whole(), "\n")), true
 	case "n":
@@ -216,7 +221,7 @@ func (v *view) settled() {
 	if v.ask == nil {
 		return
 	}
-	v.ask, v.refusing, v.editing, v.viewed = nil, false, false, false
+	v.ask, v.refusing, v.editing, v.viewed, v.seen = nil, false, false, false, false
 	v.putInput(v.kept)
 	v.kept = ""
 }

@@ -221,9 +221,20 @@ func (s styles) patch(text string, width int) []string {
 			continue // hashes say nothing to a person
 		}
 		line = strings.ReplaceAll(line, "\t", "    ")
+		if signed(line) { // what is left of it is no line of another sign
+			for _, piece := range broken(line[1:], width-1) {
+				out = append(out, s.change(line[:1]+piece))
+			}
+			continue
+		}
 		out = append(out, broken(s.change(named(line)), width)...)
 	}
 	return out
+}
+
+// signed reports whether a line of a patch is one of a file: with a sign in front.
+func signed(line string) bool {
+	return line != "" && strings.Contains("+- ", line[:1]) && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- ")
 }
 
 // quotedName is how git writes a name that is not plain ASCII.

@@ -155,6 +155,15 @@ func TestDiffs(t *testing.T) {
 	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 80), "\n"), "diff --git a/新.txt b/新.txt\n--- a/新.txt\n+++ b/新.txt\n@@ -1 +1 @@\n-index a\n+\"\\346\""; got != want {
 		t.Errorf("the patch is shown as\n%s\nwant\n%s", got, want)
 	}
+	patch = "@@ -1 +1 @@\n-a line with a - that is broken - where it stands\n+a line with more to it than there is room for\n a line that stays as it is and has as much\n"
+	for _, l := range newStyles(ThemeNone).patch(patch, 24)[1:] {
+		if ansi.StringWidth(l) > 24 {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that is\n- broken - where it \n-stands\n+a line with more to it \n+than there is room for\n a line that stays as it\n  is and has as much"; got != want {
+		t.Errorf("a broken line of a patch is shown as\n%q\nwant\n%q", got, want)
+	}
 	frame(t, "diff-gone", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Before: []byte("x\ny\n")}, 60), "\n"), 60)
 	frame(t, "diff-note", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Note: "a directory, with all in it"}, 60), "\n"), 60)
 }
@@ -225,9 +234,9 @@ func TestStatusLine(t *testing.T) {
 	}
 	for want, s := range map[string]Status{
 		"$0.5000 so far": {CostUSD: 0.5, Place: approval.Place{Host: true}},
-		"$0.5000 so far; about $0.0200 for the machine, by the price list: an estimate":                       {CostUSD: 0.52, MachineUSD: 0.02},
-		"the price of this model is not known; about $0.0200 for the machine, by the price list: an estimate": {CostUSD: 0.02, MachineUSD: 0.02},
-		"$0.5000 so far; what the machine costs is not known (sandbox.providers.<name>.usd_per_hour says it)": {CostUSD: 0.5},
+		"$0.5000 so far for the model; about $0.0200 for the machine, by the price list: an estimate":                       {CostUSD: 0.52, MachineUSD: 0.02},
+		"the price of this model is not known; about $0.0200 for the machine, by the price list: an estimate":               {CostUSD: 0.02, MachineUSD: 0.02},
+		"$0.5000 so far for the model; what the machine costs is not known (sandbox.providers.<name>.usd_per_hour says it)": {CostUSD: 0.5},
 	} {
 		if got := s.costs(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -543,4 +552,40 @@ func TestAChangeIsPrintedOnce(t *testing.T) {
 	if n := strings.Count(b.all(), "makes /w/a"); n != 1 {
 		t.Errorf("the change is printed %d times:\n%s", n, b.all())
 	}
+}
+
+// TestWhatIsSeenIsNotPrintedToo presses v where the question has all of the change.
+func TestWhatIsSeenIsNotPrintedToo(t *testing.T) {
+	b := open(t, &desk{mode: approval.Manual})
+	b.update(sized(60, 24))
+	b.v.typed = time.Time{}
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "write_file", Plan: tool.Plan{Effect: tool.Writes, Path: "/w/a"}},
+		Offers:  []approval.Choice{approval.Once, approval.Refuse},
+		Shown:   &tool.Edit{Path: "/w/a", New: true, After: []byte("line\n")},
+	}, make(chan approval.Answer, 1)})
+	if !strings.Contains(b.view(), "1 +line") {
+		t.Fatalf("the change is not seen in\n%s", b.view())
+	}
+	b.press("v")
+	b.press("esc")
+	b.update(eventMsg{agent.Refused{ID: "a", Refusal: agent.Refusal{Tool: "write_file", Path: "/w/a", Reason: "the user said no"}}})
+	b.until("it is refused", func() bool { return strings.Contains(b.all(), "✗ write_file /w/a") })
+	if strings.Contains(b.all(), "makes /w/a") {
+		t.Errorf("the change is printed above its question:\n%s", b.all())
+	}
+}
+
+// TestWhatWasSentStandsBehindItsMark sends lines of which the first is broken.
+func TestWhatWasSentStandsBehindItsMark(t *testing.T) {
+	d := &desk{}
+	b := open(t, d)
+	b.update(sized(40, 24))
+	b.typed("raise the replicas of the frontend to three")
+	b.press("alt+enter")
+	b.typed("and roll it out")
+	b.press("enter")
+	b.until("it is told", func() bool {
+		return strings.Contains(b.all(), "› raise the replicas of the frontend to\n  three\n  and roll it out")
+	})
 }

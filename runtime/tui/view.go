@@ -54,6 +54,7 @@ type view struct {
 	refusing bool      // the input is the reason of a refusal
 	editing  bool      // the input is a changed command
 	viewed   bool      // all of what is asked about was shown
+	seen     bool      // all of it stands in the question
 	kept     string    // of the input, while a question stands
 	typed    time.Time // when a letter was last typed; zero once the line is sent
 
@@ -314,7 +315,7 @@ func wrapped(text string, width int) string {
 }
 
 func (v *view) echo(text string) tea.Cmd {
-	return v.tell(byUser, v.styled(v.styles.strong, "› "+strings.ReplaceAll(text, "\n", "\n  ")))
+	return v.tell(byUser, dressed(v.styles.strong, "› "+v.hang(strings.TrimRight(term.Clean(text), "\n"), 2)))
 }
 
 // cycle goes to the next mode; never to yolo.
@@ -515,6 +516,9 @@ func (s Status) spent() string {
 // costs answers the command of that name.
 func (s Status) costs() string {
 	text := fmt.Sprintf("$%.4f so far", s.CostUSD-s.MachineUSD)
+	if !s.Place.Host {
+		text += " for the model"
+	}
 	if s.CostUSD == s.MachineUSD && !s.Model.Price.Known() {
 		text = "the price of this model is not known"
 	}
