@@ -96,10 +96,9 @@ func (v *view) reason(room int) []string {
 	q := v.ask
 	var all []string
 	why := fmt.Sprintf("  asked since it %s (%s)", q.Why.Reason, q.Why.Tier)
-	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual {
+	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual { // no part of it is why
 		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", q.Why.Reason, q.Why.Tier)
-	}
-	if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
+	} else if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
 		why += ": " + oneLine(part)
 	}
 	var change []string

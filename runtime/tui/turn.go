@@ -242,7 +242,7 @@ func (v *view) ended(e agent.CallDone) tea.Cmd {
 			tail, above = tail[n:], above+n
 		}
 		if len(c.all.text) > 0 {
-			c.all.Title = oneLine(cmp.Or(c.Command, c.Tool))
+			c.all.Title = inOneLine(cmp.Or(c.Command, c.Tool))
 			number := v.keep(c.all)
 			less := ""
 			switch {
@@ -271,14 +271,11 @@ func (v *view) finish(mark string, c *card, end string) string {
 	if c.Command == "" {
 		return v.called(mark, c, end)
 	}
-	lines := strings.Split(v.hang(mark+" "+v.call(c), 2), "\n")
+	lines := strings.Split(v.hang(mark+" "+v.call(c, inLines(c.Says())), 2), "\n")
 	last := len(lines) - 1
 	if last >= endedMost {
 		last = endedMost - 1
-		for i, l := range lines[last:] {
-			lines[last+i] = strings.TrimPrefix(l, "  ")
-		}
-		lines = append(lines[:last:last], v.fit("  "+strings.Join(lines[last:], " "), end))
+		lines = append(lines[:last:last], v.fit(lines[last]+" …", end))
 	} else if ansi.StringWidth(lines[last])+1+ansi.StringWidth(end) > v.width {
 		lines = append(lines, "  "+end)
 	} else {
@@ -289,7 +286,11 @@ func (v *view) finish(mark string, c *card, end string) string {
 
 // called is the line of a call. Of a path that is too long for it the end is seen.
 func (v *view) called(mark string, c *card, end string) string {
-	line := mark + " " + v.call(c)
+	what := oneLine(c.Says())
+	if c.Command != "" {
+		what = inOneLine(c.Says())
+	}
+	line := mark + " " + v.call(c, what)
 	if c.Command == "" && c.Subject == "" && c.Path != "" {
 		path := oneLine(c.Path)
 		over := ansi.StringWidth(line) + 1 + ansi.StringWidth(end) - v.width
@@ -300,8 +301,8 @@ func (v *view) called(mark string, c *card, end string) string {
 	return v.fit(line, end)
 }
 
-// call words a tool call and where it runs.
-func (v *view) call(c *card) string {
+// call words a tool call that is about what, and where it runs.
+func (v *view) call(c *card, what string) string {
 	text, style, at := v.styles.strong.Render(c.Tool), v.styles.box, c.Provider
 	if at == "local" {
 		style, at = v.styles.host, "this computer"
@@ -309,7 +310,7 @@ func (v *view) call(c *card) string {
 	if at != "" { // it was begun
 		text += " " + style.Render("["+at+"]")
 	}
-	return strings.TrimSpace(text + " " + oneLine(c.Says()))
+	return strings.TrimSpace(text + " " + what)
 }
 
 // columns is a line that was printed as it stands below a call, with its columns.
@@ -322,6 +323,26 @@ func (v *view) printed(l string) string { return ansi.Truncate(columns(l), v.wid
 
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(term.Neutral(s)), " ")
+}
+
+// inLines is a command in its lines, but for the blank ones.
+func inLines(command string) string {
+	var all []string
+	for l := range strings.SplitSeq(term.Neutral(command), "\n") {
+		if l = strings.TrimRight(l, " \t"); l != "" {
+			all = append(all, l)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// inOneLine is a command in one line, with a mark where it begins another.
+func inOneLine(command string) string {
+	all := strings.Split(inLines(command), "\n")
+	for i, l := range all {
+		all[i] = oneLine(l)
+	}
+	return strings.Join(all, " ⏎ ")
 }
 
 // toUser is a reason as the user reads it, to whom the model's "the user" is "you".

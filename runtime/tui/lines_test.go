@@ -1,0 +1,52 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/approval"
+	"github.com/talkops-ai/talkops/runtime/tool"
+)
+
+// TestTheLinesOfACommandAreSeenApart holds that several lines do not read as one command.
+func TestTheLinesOfACommandAreSeenApart(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(80, 24))
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: "set -e\n\nfor f in *; do\n\twc -l \"$f\"\r\ndone\nexit 3\n"}})
+	if got := b.view(); !strings.Contains(got, "⏵ execute set -e ⏎ for f in *; do ⏎ wc -l \"$f\" ⏎ done ⏎ exit 3 ") {
+		t.Errorf("running:\n%s", got)
+	}
+	b.update(eventMsg{agent.CallOutput{ID: "a", Data: "1 a\n"}})
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute", Exit: 3, Took: 300 * time.Millisecond}})
+	b.until("it stands as it was asked for", func() bool {
+		return strings.Contains(b.all(), "✗ execute set -e\n  for f in *; do\n      wc -l \"$f\"\n  done\n  exit 3 exit 3 0.3s\n  1 a")
+	})
+	b.typed("/output 1")
+	b.press("enter")
+	b.until("it is told by its lines", func() bool { return strings.Contains(b.all(), "Output 1, 1 line: set -e ⏎ for f in *; do ⏎ wc") })
+	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "execute", Command: strings.Repeat("true\n", 9)}})
+	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "execute", Took: 300 * time.Millisecond}})
+	b.until("that there are more is seen", func() bool {
+		return strings.Contains(b.all(), "✓ execute true"+strings.Repeat("\n  true", 5)+" … exit 0 0.3s")
+	})
+}
+
+// TestNoPartIsWhyModeManualAsks holds that where the mode is what asks for a command that
+// only looks, none of its parts is named as the reason.
+func TestNoPartIsWhyModeManualAsks(t *testing.T) {
+	b := open(t, &desk{mode: approval.Manual})
+	b.update(sized(80, 24))
+	for tier, want := range map[approval.Tier]string{approval.T0: "for every command; it looks (T0)\n", approval.T2: "asked since it looks (T2): exit 3\n"} {
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "ls; exit 3"}},
+			Why:     approval.Decision{Tier: tier, Reason: "looks", Part: "exit 3"},
+			Offers:  []approval.Choice{approval.Once, approval.Refuse},
+		}, make(chan approval.Answer, 1)})
+		if view := b.view(); !strings.Contains(view, want) {
+			t.Errorf("%s is not seen in\n%s", want, view)
+		}
+		b.v.settled()
+	}
+}
