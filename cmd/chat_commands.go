@@ -50,13 +50,7 @@ func (c *conversation) Command(ctx context.Context, name, args string, emit func
 		if !slices.Contains([]string{"show", "get", "set", "unset", "path"}, words[0]) {
 			return tui.Reply{}, errors.New("/config show, get KEY, set KEY VALUE or unset KEY")
 		}
-		var out bytes.Buffer
-		inner := *c.app
-		inner.streams = &term.Streams{In: strings.NewReader(""), Out: &out, Err: &out, ErrWidth: 80}
-		if status := inner.run(ctx, append([]string{"config"}, words...)); status != 0 {
-			return tui.Reply{}, errors.New(strings.TrimSpace(out.String()))
-		}
-		return tui.Reply{Text: c.app.redact.Text(out.String())}, nil
+		return c.inner(ctx, append([]string{"config"}, words...))
 	case "sandbox":
 		return c.sandbox(ctx, args)
 	case "model":
@@ -144,7 +138,8 @@ func (c *conversation) inner(ctx context.Context, words []string) (tui.Reply, er
 	inner := *c.app
 	inner.streams = &term.Streams{In: strings.NewReader(""), Out: &out, Err: &out, ErrWidth: 80}
 	if status := inner.run(ctx, words); status != 0 {
-		return tui.Reply{}, errors.New(strings.TrimSpace(out.String()))
+		said := strings.Replace(strings.TrimSpace(out.String()), fmt.Sprintf(" (exit %d)", status), "", 1) // the window stays
+		return tui.Reply{}, errors.New(c.app.redact.Text(strings.TrimPrefix(said, "talkops: ")))
 	}
 	return tui.Reply{Text: c.app.redact.Text(out.String())}, nil
 }

@@ -201,6 +201,11 @@ func TestChatOnThisComputer(t *testing.T) {
 			if data, _ := os.ReadFile(filepath.Join(p.home, "config.toml")); !strings.Contains(string(data), "modal") {
 				t.Errorf("the configuration is %q", data)
 			}
+			p.say("/config set sandbox.provider nope")
+			p.await(`(?m)^Unknown sandbox "nope"`)
+			if seen := p.screen(); strings.Contains(seen, "(exit") {
+				t.Errorf("the window names the exit of a program:\n%s", seen)
+			}
 			p.say("!echo from me")
 			p.await(`(?m)^  from me`)
 			p.keys("C-c")
