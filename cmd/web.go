@@ -18,5 +18,10 @@ func (a *app) webTools(cfg *config.Config) ([]tool.Tool, approval.Hosts, error) 
 	if err != nil {
 		return nil, nil, &usageError{err.Error()}
 	}
-	return web.Tools(web.Options{UserAgent: "talkops/" + version, Search: search, Allowed: hosts.Has}), hosts, nil
+	rules, err := approval.ParseRules(nil, cfg.Approval.Ask, cfg.Approval.Deny)
+	if err != nil {
+		return nil, nil, &usageError{err.Error()}
+	}
+	barred := func(address string) bool { return rules.Bar(real(cfg.Root), "fetch_url", address) }
+	return web.Tools(web.Options{UserAgent: "talkops/" + version, Search: search, Allowed: hosts.Has, Barred: barred}), hosts, nil
 }

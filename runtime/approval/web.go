@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/talkops-ai/talkops/runtime/tool"
@@ -122,5 +123,22 @@ func (r Rule) address(tool, address string, allows bool) bool {
 	if !(usual && star(host, name)) && !(strings.Contains(host, ":") && star(host, name+":"+portOf(u))) {
 		return false
 	}
-	return !hasPath || star("/"+at, u.EscapedPath()) && (!strings.Contains(at, "*") || !climbs(u.Path))
+	if !hasPath {
+		return true
+	}
+	if !allows { // no spelling of the path leads around it
+		return star("/"+at, u.EscapedPath()) || star("/"+at, u.Path) || star("/"+at, path.Clean("/"+u.Path)) || star("/"+at, path.Clean("/"+u.Path)+"/")
+	}
+	return star("/"+at, u.EscapedPath()) && (!strings.Contains(at, "*") || !climbs(u.Path))
+}
+
+// Bar reports whether, in a project, a rule denies a tool an address of the web, or asks
+// for it.
+func (r Rules) Bar(project, tool, address string) bool {
+	for _, list := range [][]Rule{r.Deny, r.Ask} {
+		if _, is := first(list, func(x Rule) bool { return x.holds(project) && x.address(tool, address, false) }); is {
+			return true
+		}
+	}
+	return false
 }

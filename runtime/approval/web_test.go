@@ -14,7 +14,7 @@ func TestLeaving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *", "fetch_url: ports.acme.com:9000", "fetch_url: open.acme.com*", "fetch_url: any.acme.com:*"}, nil, []string{"fetch_url: bad.example.com"})
+	rules, err := ParseRules([]string{"fetch_url: rules.acme.com", "fetch_url: https://one.acme.com/docs/*", "web_search: *", "fetch_url: ports.acme.com:9000", "fetch_url: open.acme.com*", "fetch_url: any.acme.com:*"}, nil, []string{"fetch_url: bad.example.com", "fetch_url: *.example.com/admin/*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,12 @@ func TestLeaving(t *testing.T) {
 		{Smart, "fetch_url", "https://open.acme.com:9000/", NeedsPerson},
 		{Smart, "fetch_url", "https://any.acme.com:9000/", ""},
 		{Smart, "fetch_url", "https://any.acme.com.evil.org:9000/", NeedsPerson},
+		{Smart, "fetch_url", "https://a.example.com/admin/x", ByPolicy},
+		{Smart, "fetch_url", "https://a.example.com/%61dmin/x", ByPolicy},
+		{Smart, "fetch_url", "https://a.example.com//admin/x", ByPolicy},
+		{Smart, "fetch_url", "https://a.example.com/x/../admin/x", ByPolicy},
+		{Smart, "fetch_url", "https://a.example.com/./admin/", ByPolicy},
+		{Smart, "fetch_url", "https://a.example.com/administration", ""},
 		{Smart, "web_search", "https://api.search.acme.com/x", ""},
 	} {
 		for _, place := range []Place{{Host: true}, {Provider: "daytona", Disposable: true}} {

@@ -83,6 +83,9 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, invalid("the url names no host")
 	case u.User != nil:
 		return nil, invalid("the url holds a user name or password, which this tool does not send")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r <= ' ' || r > '~' }):
+		// Letters of other scripts are sent as others that look the same: one name for a host, for rules and eyes.
+		return nil, invalid("the url's host holds other than ASCII letters; write it as it is sent, with xn--")
 	case len(u.String()) > 4096:
 		return nil, invalid("the url is longer than 4,096 characters")
 	}
@@ -178,7 +181,7 @@ func (f *fetch) page(ctx context.Context, u *url.URL) (text, error) {
 // follows reports whether a redirect from one address to the other needs no new
 // question.
 func (f *fetch) follows(from, to *url.URL) bool {
-	if from.Scheme == "https" && to.Scheme != "https" {
+	if from.Scheme == "https" && to.Scheme != "https" || f.opts.Barred(to.String()) {
 		return false
 	}
 	same := from.Hostname() == to.Hostname() && (Port(from) == Port(to) || from.Port() == "" && to.Port() == "")

@@ -22,6 +22,7 @@ type Options struct {
 	UserAgent string
 	Search    Searcher                     // answers web_search; nil: there is no such tool
 	Allowed   func(host, port string) bool // hosts a redirect may lead to without being asked for; nil: none
+	Barred    func(address string) bool    // addresses that no redirect may lead to unasked, whatever the host; nil: none
 	Check     func(netip.Addr) error       // whether an address may be dialled; nil: Public
 	Time      time.Duration                // of one call; 0: 30 seconds
 	PageBytes int64                        // of a page, unpacked; 0: 2 MiB
@@ -37,6 +38,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Allowed == nil {
 		o.Allowed = func(string, string) bool { return false }
+	}
+	if o.Barred == nil {
+		o.Barred = func(string) bool { return false }
 	}
 	if o.Time == 0 {
 		o.Time = 30 * time.Second

@@ -131,6 +131,12 @@ func TestRedirects(t *testing.T) {
 	if r := fetchFrom(t, opts, front+"/other"); !strings.Contains(r.Text, "elsewhere") {
 		t.Errorf("an allowed host is not followed: %+v", r)
 	}
+	opts.Barred = func(address string) bool { return address == other+"/x" || address == front+"/end" }
+	for _, path := range []string{"/other", "/same"} {
+		if r := fetchFrom(t, opts, front+path); r.Code != sandbox.CodePermissionDenied {
+			t.Errorf("%s leads to what a rule is for: %+v", path, r)
+		}
+	}
 }
 
 func TestPages(t *testing.T) {
@@ -217,7 +223,7 @@ func TestWhatIsNoAddress(t *testing.T) {
 	f := Tools(Options{})[0]
 	for _, input := range []string{
 		`{"url":""}`, `{"url":"file:///etc/passwd"}`, `{"url":"gopher://acme.com"}`, `{"url":"https://"}`, `{"url":"acme.com"}`,
-		`{"url":"https://user:word@acme.com/"}`, `{"url":"https://acme.com","offset":-1}`, `{"uri":"https://acme.com"}`, `{}`, ``, `{"url":"https://acme.com"} x`,
+		`{"url":"https://user:word@acme.com/"}`, `{"url":"https://\uff41cme.com/"}`, `{"url":"https://acme\u3002com/"}`, `{"url":"https://%EF%BD%81cme.com/"}`, `{"url":"https://acme.com","offset":-1}`, `{"uri":"https://acme.com"}`, `{}`, ``, `{"url":"https://acme.com"} x`,
 	} {
 		if _, err := f.Plan(input); sandbox.CodeOf(err) != sandbox.CodeInvalidArgument {
 			t.Errorf("%s: %v", input, err)
