@@ -46,8 +46,11 @@ func Neutral(s string) string {
 	return hashCommand.ReplaceAllString(s, "# #$1[")
 }
 
-// blanks are characters that show nothing, or what looks like a blank, and are none.
-const blanks = "\u00a0\u115f\u1160\u2800\u3164\uffa0"
+// blank reports whether a character shows nothing, or what looks like a blank, and is
+// none that a shell or a person takes for one.
+func blank(r rune) bool {
+	return r == '\u2800' || r != ' ' && unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Cf, unicode.Co, unicode.Other_Default_Ignorable_Code_Point)
+}
 
 // Visible returns s for a person who is to agree to it: no more steers the terminal
 // than in Clean(s), and what Clean leaves out is written out, as <U+001B>. Joiners and
@@ -56,7 +59,7 @@ func Visible(s string) string {
 	var b strings.Builder
 	var before rune
 	for _, r := range strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r\n", "\n") {
-		hidden := unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || strings.ContainsRune(blanks, r)
+		hidden := unicode.IsControl(r) && r != '\n' && r != '\t' || blank(r)
 		if r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) {
 			hidden = before < unicode.MaxASCII || unicode.Is(unicode.Variation_Selector, before)
 		}

@@ -38,6 +38,7 @@ func TestVisible(t *testing.T) {
 		{"x\u200d \u3164\u00a0", "x<U+200D> <U+3164><U+00A0>"},
 		{"a\ufe0f", "a<U+FE0F>"},
 		{"\U000e0041", "<U+E0041>"},
+		{"a\u2003b\u3000\u034f\u17b4\ufff0\ue000", "a<U+2003>b<U+3000><U+034F><U+17B4><U+FFF0><U+E000>"},
 		{"b 👩‍🚀 é ❤️", "b 👩‍🚀 é ❤️"},
 		{"a\xffb", "a\ufffdb"},
 	} {
