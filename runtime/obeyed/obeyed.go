@@ -18,6 +18,7 @@ func names() []string {
 		.vscode .idea .zed .fleet .vim .nvim .vimrc .exrc .nvimrc .gvimrc .lvimrc .nvim.lua .emacs .dir-locals.el .dir-locals-2.el .devcontainer .devcontainer.json .gdbinit .lldbinit .inputrc .pam_environment
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout config.fish
 		.circleci .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .drone.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml bitbucket-pipelines.yml .buildkite .woodpecker .woodpecker.yml .woodpecker.yaml .gitea .forgejo .semaphore
+		lefthook.yaml lefthook.toml lefthook.json lefthook-local.yaml lefthook-local.toml lefthook-local.json flake.nix shell.nix devenv.nix devbox.json
 		.cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bazelrc .cargo .terraform`)
 }
 
@@ -42,7 +43,9 @@ func Path(name string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{".code-workspace", ".sublime-project"}, path.Ext(parts[len(parts)-1]))
+	last := parts[len(parts)-1]
+	// A directory that holds a HEAD may be a repository of its own, whose configuration git obeys there.
+	return last == "head" || slices.Contains([]string{".code-workspace", ".sublime-project"}, path.Ext(last))
 }
 
 // Hidden reports whether a part of such a path begins with a dot and is not known to
