@@ -16,11 +16,26 @@ var launchers = map[string][]string{
 	"make": makefiles, "gmake": makefiles,
 	"npm": packages, "npx": packages, "yarn": packages, "pnpm": packages, "bun": packages, "bunx": packages, "deno": {"deno.json", "deno.jsonc", "package.json"},
 	"just": {"justfile", "Justfile", ".justfile"}, "rake": {"rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"}, "task": {"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"},
+	"bundle": {"Gemfile", "Gemfile.lock", ".bundle/config"}, "cargo": {"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config"}, "composer": {"composer.json"}, "mix": {"mix.exs"},
+	"mvn": {"pom.xml", ".mvn/jvm.config", ".mvn/extensions.xml"}, "gradle": gradles, "gradlew": gradles, "sbt": {"build.sbt"}, "ant": {"build.xml"}, "scons": {"SConstruct"},
+	"pytest": pytests, "py.test": pytests, "tox": {"tox.ini", "setup.cfg", "pyproject.toml"}, "nox": {"noxfile.py"}, "invoke": {"tasks.py"}, "inv": {"tasks.py"}, "fab": {"fabfile.py"},
+	"uv": {"pyproject.toml", "uv.toml"}, "uvx": {"uv.toml"}, "poetry": {"pyproject.toml"}, "hatch": {"pyproject.toml", "hatch.toml"}, "pdm": {"pyproject.toml"},
+	"pre-commit": {".pre-commit-config.yaml"}, "lefthook": {"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json"},
+	"docker": composes, "docker-compose": composes, "podman": composes, "podman-compose": composes, "nerdctl": composes,
+	"ansible": {"ansible.cfg"}, "ansible-playbook": {"ansible.cfg"}, "vagrant": {"Vagrantfile"}, "tilt": {"Tiltfile"}, "earthly": {"Earthfile"}, "skaffold": {"skaffold.yaml"},
+	"grunt": {"Gruntfile.js", "Gruntfile.cjs"}, "gulp": {"gulpfile.js", "gulpfile.cjs", "gulpfile.mjs"}, "eslint": eslints, "prettier": {"package.json", ".prettierrc", "prettier.config.js", ".prettierrc.js"},
+	"jest": {"package.json", "jest.config.js", "jest.config.ts"}, "vitest": {"vitest.config.ts", "vitest.config.js", "vite.config.ts", "vite.config.js"},
+	"nix": nixes, "nix-shell": nixes, "nix-build": nixes, "devbox": {"devbox.json"}, "mise": {"mise.toml", ".mise.toml"}, "direnv": {".envrc"},
 }
 
 var (
 	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
 	packages  = []string{"package.json"}
+	gradles   = []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties", "gradle/wrapper/gradle-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar"}
+	pytests   = []string{"conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"}
+	composes  = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "compose.override.yaml", "compose.override.yml", "docker-compose.override.yaml", "docker-compose.override.yml", "Dockerfile", ".env"}
+	eslints   = []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml", "package.json"}
+	nixes     = []string{"flake.nix", "flake.lock", "shell.nix", "default.nix"}
 
 	// readers run a file, whatever it is called.
 	readers = []string{"source", "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "node", "ruby", "perl", "php", "lua", "deno", "bun"}
@@ -68,6 +83,18 @@ func (c *Config) led(command []string, own bool) []string {
 	if python && !own && !slices.Contains(command, "-I") && !slices.Contains(command, "-P") {
 		tokens = append(tokens, "*.py") // it looks here for what is imported, first
 	}
+	if slices.ContainsFunc(tokens, func(t string) bool { return path.Base(t) == "go" }) && slices.Contains(tokens, "run") {
+		for _, base := range bases { // it builds what lies in a directory, as the module says
+			for _, name := range []string{"go.mod", "go.work"} {
+				add(path.Join(base, name))
+			}
+			for _, t := range tokens {
+				if at := path.Join(base, t); t == "." || c.isDir(at) {
+					c.sources(at, add)
+				}
+			}
+		}
+	}
 	reads := slices.ContainsFunc(tokens, func(t string) bool { return reader(t) && t != "." })
 	for i, t := range tokens {
 		for _, base := range bases {
@@ -108,6 +135,18 @@ func (c *Config) led(command []string, own bool) []string {
 // reader reports whether a word is the name of a program that runs a file.
 func reader(word string) bool {
 	return slices.Contains(readers, strings.TrimRight(path.Base(word), "0123456789.")) || word == "."
+}
+
+// sources adds what go builds of a directory.
+func (c *Config) sources(dir string, add func(string)) {
+	for _, end := range []string{"*.go", "*.s", "*.c", "*.h"} {
+		found, _ := filepath.Glob(filepath.Join(c.Root, filepath.FromSlash(dir), end))
+		for _, f := range found {
+			if rel, err := filepath.Rel(c.Root, f); err == nil && !strings.HasSuffix(f, "_test.go") {
+				add(filepath.ToSlash(rel))
+			}
+		}
+	}
 }
 
 // main adds what an interpreter takes for a directory.

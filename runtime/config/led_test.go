@@ -31,6 +31,16 @@ func TestWhatACommandLeadsTo(t *testing.T) {
 		{`'make', '-s'`, "Makefile"},
 		{`'make', '-C', 'lib'`, "lib/Makefile"},
 		{`'sh', '-c', 'npm run lint'`, "package.json"},
+		{`'go', 'run', './tools/check'`, "tools/check/main.go"},
+		{`'go', 'run', './tools/check', '-v'`, "go.mod"},
+		{`'go', 'run', '.'`, "main.go"},
+		{`'go', '-C', 'tools', 'run', './check'`, "tools/check/main.go"},
+		{`'sh', '-c', 'cd tools && go run ./check'`, "tools/check/main.go"},
+		{`'cargo', 'xtask', 'lint'`, ".cargo/config.toml"},
+		{`'docker', 'compose', 'run', 'lint'`, "compose.yaml"},
+		{`'./gradlew', 'check'`, "build.gradle.kts"},
+		{`'pytest', '-q'`, "conftest.py"},
+		{`'sh', '-c', 'eslint src'`, "eslint.config.js"},
 	} {
 		t.Run(row.command, func(t *testing.T) {
 			w := newWorld(t)
