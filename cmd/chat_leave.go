@@ -69,6 +69,9 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		}
 		a.warnf("  %s %s%s", mark, name, kept[c.Name])
 	}
+	if out, err := h.Apply(ctx, h.Run.Project, take, true); err == nil && len(out.Already) == len(take) {
+		a.warnf("All of it is in the project already.")
+	}
 	a.warnf("What becomes of it? Enter alone is a patch.")
 	question := "[a]pply to the project, [b]ranch, [p]atch, [d]iscard"
 	if s.Fresh && !lost {

@@ -135,7 +135,11 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		warn("applied to the project: %s", workspace.Count(said(out.Made, work.Aside), "change"))
+		already := ""
+		if n := said(out.Already, work.Aside); n > 0 {
+			already = fmt.Sprintf("; %d there already", n)
+		}
+		warn("applied to the project: %s%s", workspace.Count(said(out.Made, work.Aside), "change"), already)
 		sayMerged(out, warn)
 		err = conflicts(h, out, warn)
 		if err == nil {
