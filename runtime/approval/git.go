@@ -245,9 +245,12 @@ func ofRevision(text string) bool {
 	return Secret("", "/"+name) || strings.ContainsAny(name, "*?[") && mayBeSecret(name)
 }
 
-// inWorkspace reports whether every directory the shell may be in is in the workspace.
+// inWorkspace reports whether every directory the shell may be in is in the workspace,
+// also with its links resolved.
 func (c *command) inWorkspace() bool {
-	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(d string) bool { return !below(c.Workspace, d) })
+	return c.dirs != nil && !slices.ContainsFunc(c.dirs, func(d string) bool {
+		return slices.ContainsFunc(c.real(d, false), func(at string) bool { return !below(c.Workspace, at) })
+	})
 }
 
 // gitRuns reports whether git may run programs that the repository names. In a

@@ -9,7 +9,7 @@ import (
 // What a rule allows is the program of the system, or the file, that it names; what
 // it denies is everything that is called so.
 func TestWhatARuleReaches(t *testing.T) {
-	links := map[string]string{"/src/docs/out": "/home/user/.bashrc", "/src/docs/in": "/src/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs"}
+	links := map[string]string{"/src/docs/out": "/home/user/.bashrc", "/src/docs/in": "/src/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs", "/src/far": "/opt/far", "/src/build/far/x": "/opt/x"}
 	at := Context{Place: Place{Provider: "local", Host: true}, Dir: "/src", Workspace: "/src", Home: "/home/user", Real: func(name string) string {
 		if to, ok := links[name]; ok {
 			return to
@@ -18,6 +18,11 @@ func TestWhatARuleReaches(t *testing.T) {
 	}}
 	run := func(line string) Request {
 		return Request{Tool: "execute", Place: at.Place, Plan: tool.Plan{Effect: tool.Runs, Command: line, Path: "/src"}}
+	}
+	in := func(dir, line string) Request {
+		req := run(line)
+		req.Plan.Path = dir
+		return req
 	}
 	write := func(name string) Request {
 		return Request{Tool: "write_file", Place: at.Place, Plan: tool.Plan{Effect: tool.Writes, Path: name}}
@@ -33,6 +38,9 @@ func TestWhatARuleReaches(t *testing.T) {
 		{"make test", run("/tmp/make test"), false},
 		{"make test", run("/usr/bin/../../tmp/make test"), false},
 		{"make *", run("bin/make all"), false},
+		{"make test", in("/src/docs", "make test"), true},
+		{"make test", in("/opt/far", "make test"), false},
+		{"make test", in("/src/far", "make test"), false},
 		{"terra* plan", run("terraform plan"), true},
 		{"terra* plan", run("terra/form plan"), false},
 		{"./scripts/* -n", run("./scripts/check.sh -n"), true},
