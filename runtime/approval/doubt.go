@@ -36,7 +36,7 @@ func (p Policy) doubt(req Request, c Context, all []Finding, commands [][]string
 	}
 	x := Doubt{Command: req.Plan.Command, Dir: c.Dir}
 	for _, f := range all {
-		if p.cell(req, f, onHost) == Allow || p.lifted(req, c, f) {
+		if p.cell(req, f, onHost) == Allow || p.lifted(req, c, f, moves(commands)) {
 			continue
 		}
 		if f.Tier != T3 || !f.typed || f.unparsed || len(f.words) == 0 || strings.Contains(f.words[0], "/") {

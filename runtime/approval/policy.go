@@ -97,7 +97,7 @@ func (p Policy) decide(req Request, c Context, all []Finding, commands [][]strin
 	verdict := Allow
 	for _, x := range all {
 		v := p.cell(req, x, column)
-		if v != Allow && p.lifted(req, c, x) {
+		if v != Allow && p.lifted(req, c, x, moves(commands)) {
 			v = Allow
 		}
 		if severity[v] > severity[verdict] || v == verdict && order[x.Tier] >= order[f.Tier] {
@@ -173,7 +173,7 @@ func (p Policy) cell(req Request, f Finding, at column) Verdict {
 // lifted reports whether a rule of the user allows what was found. What is
 // disguised is never lifted, nor what runs where the rule's words mean other files,
 // and the "never" class only by an exact rule.
-func (p Policy) lifted(req Request, c Context, f Finding) bool {
+func (p Policy) lifted(req Request, c Context, f Finding, moved bool) bool {
 	if f.Tier == TX || p.Mode == Plan || f.away {
 		return false
 	}
@@ -186,13 +186,20 @@ func (p Policy) lifted(req Request, c Context, f Finding) bool {
 		}
 		switch req.Plan.Effect {
 		case tool.Runs:
-			return r.allows(f.words, c.Place.Host)
+			return r.allows(f.words, c.Place.Host) && r.stays(c, f.words, moved)
 		case tool.Leaves:
 			return r.address(req.Tool, req.Plan.URL, true)
 		}
 		return r.reaches(req.Tool, c, req.Plan.Path)
 	})
 	return ok
+}
+
+// moves reports whether one of the commands takes the shell to another directory.
+func moves(commands [][]string) bool {
+	return slices.ContainsFunc(commands, func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"cd", "pushd", "popd", "chdir"}, w) })
+	})
 }
 
 // file says what a tool other than execute would do.

@@ -105,6 +105,39 @@ func (r Rule) allows(words []string, host bool) bool {
 	return !host || !elsewhere || strings.Contains(r.words[0], "/") && star(r.words[0], words[0])
 }
 
+// stays reports whether the files that a command names by a * of the rule lie, with links
+// resolved, in the directory that the * stands in. Moved says that the shell goes to
+// another directory first, where the rule's words may mean other files. The program itself
+// may be a link to one of the system, as in .venv/bin.
+func (r Rule) stays(c Context, words []string, moved bool) bool {
+	if c.Real == nil || !c.Place.Host {
+		return true
+	}
+	at := func(name string) string {
+		if !path.IsAbs(name) {
+			name = path.Join(c.Dir, name)
+		}
+		return c.Real(path.Clean(name))
+	}
+	for i, p := range r.words {
+		if i == 0 || i >= len(words) || strings.Contains(p, "://") {
+			continue
+		}
+		name := words[i]
+		if option, value, is := strings.Cut(p, "="); is && strings.HasPrefix(p, "-") && !strings.Contains(option, "*") {
+			p, name = value, strings.TrimPrefix(name, option+"=")
+		}
+		open := strings.Index(p, "*")
+		if open < 0 || !strings.Contains(p[:open], "/") {
+			continue
+		}
+		if moved && !path.IsAbs(p) || !below(at(p[:strings.LastIndex(p[:open], "/")+1]), at(name)) {
+			return false
+		}
+	}
+	return true
+}
+
 // hosts matches what stands for a host in an address: a name, and maybe a port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]+)(?::\d+)?$`)
 

@@ -9,7 +9,7 @@ import (
 // What a rule allows is the program of the system, or the file, that it names; what
 // it denies is everything that is called so.
 func TestWhatARuleReaches(t *testing.T) {
-	links := map[string]string{"/src/docs/out": "/home/user/.bashrc", "/src/docs/in": "/src/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs", "/src/far": "/opt/far", "/src/build/far/x": "/opt/x"}
+	links := map[string]string{"/src/docs/out": "/home/user/.bashrc", "/src/docs/in": "/src/docs/a", "/data/docs/x": "/mnt/docs/x", "/data/docs": "/mnt/docs", "/src/far": "/opt/far", "/src/build/far/x": "/opt/x", "/src/.venv/bin/py": "/usr/bin/py"}
 	at := Context{Place: Place{Provider: "local", Host: true}, Dir: "/src", Workspace: "/src", Home: "/home/user", Real: func(name string) string {
 		if to, ok := links[name]; ok {
 			return to
@@ -67,6 +67,14 @@ func TestWhatARuleReaches(t *testing.T) {
 		{"rm build/*", run("rm build/x.o"), true},
 		{"rm build/*", run("rm build/../main.tf"), false},
 		{"rm *", run("rm build/../main.tf"), true},
+		{"rm build/*", run("rm build/far/x"), false},
+		{"rm build/*", in("/src/sub", "rm build/x.o"), true},
+		{"rm build/*", run("cd sub && rm build/x.o"), false},
+		{"rm /src/build/*", run("cd sub && rm /src/build/x.o"), true},
+		{"rm /src/build/*", run("rm /src/build/far/x"), false},
+		{"tool --in=build/*", run("tool --in=build/x.o"), true},
+		{"tool --in=build/*", run("tool --in=build/far/x"), false},
+		{".venv/bin/* -q", run(".venv/bin/py -q"), true},
 		{"write_file: docs/*", write("/src/docs/.envrc"), true},
 		{"write_file: docs/*", write("/src/docs/in"), true},
 		{"write_file: docs/*", write("/src/docs/out"), false},
