@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talkops-ai/talkops/runtime/agent"
+	"github.com/talkops-ai/talkops/runtime/config"
 	"github.com/talkops-ai/talkops/runtime/model"
 	"github.com/talkops-ai/talkops/runtime/term"
 	"github.com/talkops-ai/talkops/runtime/tui"
@@ -50,7 +51,14 @@ func (c *conversation) Command(ctx context.Context, name, args string, emit func
 		if !slices.Contains([]string{"show", "get", "set", "unset", "path"}, words[0]) {
 			return tui.Reply{}, errors.New("/config show, get KEY, set KEY VALUE or unset KEY")
 		}
-		return c.inner(ctx, append([]string{"config"}, words...))
+		reply, err := c.inner(ctx, append([]string{"config"}, words...))
+		if err == nil && strings.TrimSpace(reply.Text) == "" {
+			reply.Text = shown(nil) + "\n"
+		}
+		if err == nil && (words[0] == "show" || words[0] == "get") {
+			reply.Text += c.app.redact.Text(c.given(words[1:]))
+		}
+		return reply, err
 	case "sandbox":
 		return c.sandbox(ctx, args)
 	case "model":
@@ -130,6 +138,22 @@ func (c *conversation) more(ctx context.Context, name, args string, emit func(ag
 		return tui.Reply{Text: c.doctor(ctx)}, nil
 	}
 	return tui.Reply{Unknown: true}, nil
+}
+
+// given says what the command line of this session set, of all settings or of one.
+func (c *conversation) given(names []string) string {
+	var b strings.Builder
+	for _, v := range c.cfg.Values {
+		if len(names) > 0 {
+			if key, ok := config.Lookup(names[0]); !ok || key.Name != v.Key.Name {
+				continue
+			}
+		}
+		if v.Origin.Layer == config.LayerFlag {
+			fmt.Fprintf(&b, "this session was started with %s = %s (%s)\n", v.Key.Name, shown(v.Value), v.Origin.Where)
+		}
+	}
+	return b.String()
 }
 
 // inner runs a command line of talkops and returns what it says.
