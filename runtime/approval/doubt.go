@@ -30,7 +30,7 @@ func (p Policy) doubt(req Request, c Context, all []Finding, commands [][]string
 	if strings.ContainsAny(req.Plan.Command, "#\n") {
 		return Doubt{}, false // what nothing runs speaks to the model alone
 	}
-	asked := func(r Rule) bool { return r.holds(c.Project) && slices.ContainsFunc(commands, r.command) }
+	asked := func(r Rule) bool { return r.covers(c) && slices.ContainsFunc(commands, r.command) }
 	if _, ok := first(p.Rules.Ask, asked); ok {
 		return Doubt{}, false
 	}

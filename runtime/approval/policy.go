@@ -80,7 +80,7 @@ func (p Policy) Approve(ctx context.Context, req Request) (Decision, error) {
 // decide applies mode and rules to what was found.
 func (p Policy) decide(req Request, c Context, all []Finding, commands [][]string) Decision {
 	matches := func(r Rule) bool {
-		if !r.holds(c.Project) {
+		if !r.covers(c) {
 			return false
 		}
 		switch req.Plan.Effect {

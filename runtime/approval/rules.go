@@ -68,6 +68,13 @@ func RuleIn(project, rule string) (string, bool) {
 // holds reports whether the rule is for a project.
 func (r Rule) holds(project string) bool { return r.in == "" || r.in == path.Clean(project) }
 
+// covers reports whether the rule, as one that asks or denies, is for a project: also for
+// one that lies in the project that it names, as a directory with a .talkops of its own.
+func (r Rule) covers(c Context) bool {
+	project := path.Clean(c.Project)
+	return r.in == "" || below(r.in, project) || c.Real != nil && below(c.Real(r.in), project)
+}
+
 // exact reports whether the rule stands for one command only.
 func (r Rule) exact() bool { return !strings.Contains(r.text, "*") }
 

@@ -138,6 +138,25 @@ func TestARuleOfOneProject(t *testing.T) {
 			t.Errorf("%q in %q: %+v", row.rule, row.project, d)
 		}
 	}
+	for _, row := range []struct {
+		rule, project string
+		denied        bool
+	}{{text, "/src/shop", true}, {text, "/src/shop/sub", true}, {"in /link: make *", "/src/shop", true}, {text, "/src/shopping", false}, {text, "/src", false}} {
+		rules, err := ParseRules(nil, nil, []string{row.rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Context{Place: Place{Host: true}, Dir: row.project, Workspace: row.project, Project: row.project, Real: func(name string) string {
+			if name == "/link" {
+				return "/src/shop"
+			}
+			return name
+		}}
+		d, err := Policy{Mode: Yolo, Context: c, Rules: rules}.Approve(t.Context(), Request{Tool: "execute", Place: c.Place, Plan: tool.Plan{Effect: tool.Runs, Command: "make test", Path: row.project}})
+		if err != nil || d.Allow == row.denied {
+			t.Errorf("--deny %q in %q: %+v", row.rule, row.project, d)
+		}
+	}
 	if _, err := ParseRule("in /src/shop: *"); err == nil {
 		t.Error("a rule of a project that allows nothing is taken")
 	}

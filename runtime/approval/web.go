@@ -136,7 +136,7 @@ func (r Rule) address(tool, address string, allows bool) bool {
 // for it.
 func (r Rules) Bar(project, tool, address string) bool {
 	for _, list := range [][]Rule{r.Deny, r.Ask} {
-		if _, is := first(list, func(x Rule) bool { return x.holds(project) && x.address(tool, address, false) }); is {
+		if _, is := first(list, func(x Rule) bool { return x.covers(Context{Project: project}) && x.address(tool, address, false) }); is {
 			return true
 		}
 	}
