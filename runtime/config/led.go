@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -46,9 +47,14 @@ var (
 	endings = []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py"}
 )
 
+// inText finds what may be the name of a file in a word, and the mark before it of one
+// that a shell writes.
+var inText = regexp.MustCompile("(>[>|&]?[ \\t]*)?([^ \\t\\r\\n'\"`=:,;&|<>()\\[\\]{}$!\\\\]+)")
+
 // led are the files of the project, as slash paths below its root, that a command leads
 // to without their names: what an interpreter takes for a directory or for a name
-// without its ending, what a pattern stands for, what a name means in another
+// without its ending, what a pattern stands for, for a command of the project's, any file
+// that it names inside a word and does not only write, what a name means in another
 // directory that the command names, and for a command of the project's, what a
 // launcher obeys.
 func (c *Config) led(command []string, own bool) []string {
@@ -91,6 +97,23 @@ func (c *Config) led(command []string, own bool) []string {
 			for _, t := range tokens {
 				if at := path.Join(base, t); t == "." || c.isDir(at) {
 					c.sources(at, add)
+				}
+			}
+		}
+	}
+	for _, w := range command {
+		if _, is := c.below(w); is || own {
+			continue // the word is the name of one; of the user's own, only programs count
+		}
+		for _, m := range inText.FindAllStringSubmatch(w, -1) {
+			if m[1] != "" {
+				continue // it is written
+			}
+			for _, base := range bases {
+				for _, name := range []string{m[2], strings.TrimLeft(m[2], "-@"), m[2][min(2, len(m[2])):]} {
+					if name != "" && !filepath.IsAbs(name) {
+						add(path.Join(base, name))
+					}
 				}
 			}
 		}

@@ -31,6 +31,12 @@ func TestWhatACommandLeadsTo(t *testing.T) {
 		{`'make', '-s'`, "Makefile"},
 		{`'make', '-C', 'lib'`, "lib/Makefile"},
 		{`'sh', '-c', 'npm run lint'`, "package.json"},
+		{`'sh', '-c', 'awk -f prog.txt'`, "prog.txt"},
+		{`'sh', '-c', 'cat prog.txt | sh'`, "prog.txt"},
+		{`'env', 'BASH_ENV=prog.txt', 'bash', '-c', 'true'`, "prog.txt"},
+		{`'git', '-c', 'include.path=conf.ini', 'status'`, "conf.ini"},
+		{`'make', '-fprog.txt'`, "prog.txt"},
+		{`'sh', '-c', 'cd ci && ansible-playbook site.yml >log.txt'`, "ci/site.yml"},
 		{`'go', 'run', './tools/check'`, "tools/check/main.go"},
 		{`'go', 'run', './tools/check', '-v'`, "go.mod"},
 		{`'go', 'run', '.'`, "main.go"},
@@ -63,6 +69,22 @@ func TestWhatACommandLeadsTo(t *testing.T) {
 				t.Errorf("changed: %v", err)
 			}
 		})
+	}
+}
+
+// What a command only writes is not what it runs.
+func TestWhatACommandWritesMayChange(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.project, "log.txt"), "1")
+	w.projectFile("[hooks.x]\nevent = 'session_start'\ncommand = ['sh', '-c', 'date >>log.txt; date > log.txt']\n")
+	w.src.Trust = Trusted
+	c, err := Load(w.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(w.project, "log.txt"), "2")
+	if _, err := c.Place(c.Hooks[0].Command, t.TempDir()); err != nil {
+		t.Error(err)
 	}
 }
 

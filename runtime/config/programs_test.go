@@ -210,12 +210,12 @@ func TestProgramsNamedInsideAWord(t *testing.T) {
 		t.Errorf("got %q, %v", args, err)
 	}
 	w.write(script, "echo new")
-	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "./run.sh has changed") {
+	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "run.sh has changed") {
 		t.Errorf("a changed program: %v", err)
 	}
 	w.write(script, "echo old")
 	w.write(filepath.Join(w.project, "later.sh"), "echo late")
-	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "./later.sh was not there") {
+	if _, err := c.Place(command, t.TempDir()); err == nil || !strings.Contains(err.Error(), "later.sh was not there") {
 		t.Errorf("a program that appeared: %v", err)
 	}
 }
