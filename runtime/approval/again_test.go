@@ -21,6 +21,14 @@ func TestReadAgain(t *testing.T) {
 		`x=--compress-program=./evil; if x=f; then :; fi < /usr/none; sort $x big`, `x=--compress-program=./evil; x=f > d/none; sort $x big`, `{ TOKEN=x; } < /usr/none; echo $TOKEN`,
 		// Braces are read before variables.
 		`x=a; xb=--compress-program=./evil; sort $x{b,c} big`, `x=a; xb=../../etc/shadow; cat $x{b,c}`, `b=--compress-program=./evil; sort {f,$}b`, `xz=/etc/shadow; x=a; cat {$x,b}z`, `bash -c 'x=a; xb=/etc/shadow; cat $x{b,c}'`, `x=a; xb=/etc/shadow; cat $x{,.c}b`,
+		// A variable beside braces is text only in quotes, and if it is known.
+		`f=README.md; cp $f{,.bak}`, `d=sub; ls $d/{a,b}`, `ls "$d"/{a,b}`, `d=sub; ls "${d}"/{a,"$e"}`, `ls {a,$(cat f)}`,
+		// What sets a variable more than once, or where it may not, makes it unknown.
+		`x=f; x=f; sort $x big`, `x=f; sort $x big; x=f`, `sort $x big; x=f; sort $x big`, `cd d && x=f; sort $x big`, `cd d || x=f; sort $x big`, `cd d && JAVA_HOME=f; sort $JAVA_HOME big`, `JAVA_HOME=f < f; sort $JAVA_HOME big`, `! JAVA_HOME=f; sort $JAVA_HOME big`, `test -n "$x"; x=f; sort $x big`, "echo $((1/0)); x=f\nsort $x big", "echo $((1/0)); \\\nx=f\nsort $x big", `x=f || true; sort $x big`, `x=f | cat; sort $x big`, `x=f & sort $x big`, `(x=f; sort $x big)`, `{ x=f; sort $x big; }`, `if x=f; then sort $x big; fi`, `x=f true; sort $x big`,
+		`y=f; x=$y; sort $x big`, `x=f; sh -c 'sort $x big'`, `x=f; sh -c 'x=g; ls'; sort $x big`, `x=f; read x < f; sort $x big`, `x=f; (read x < f); sort $x big`, `x=f; unset x; sort $x big`, `x=f; env x=g ls; sort $x big`, `x=f; for x in a; do sort $x big; done`, `for x in a b; do :; done; sort $x big`, `for x in a; do sort $x big; done; for x in b; do sort $x big; done`,
+		`for x in {a,b}; do sort $x big; done`, `for x in a; do for x in b; do sort $x big; done; done`, `x='\.env'; cat $x`, `cd sub; ls "$PWD"`, `x=f; ls "$PWD"; cd sub`, `LINES=f; sort $LINES big`, `_=f; sort $_ big`,
+		// A subscript is worked out, and sets what it names.
+		`x=f; [[ -v 'a[x=-5]' ]]; sort $x big`, `x=f; [ -v 'a[x=-5]' ]; sort $x big`, `x=f; test -v 'a[--x]'; sort $x big`, `x=f; unset 'a[x=-5]'; sort $x big`, `x=f; read 'a[x=-5]' < f; sort $x big`,
 		// A home may stand after "=" and ":".
 		`cp f a=~/bin/ls`, `tee a=~/go/x < f`, `cat a=~/notes`, `echo x > a=~/x`, `x=foo:~/bar; cat "$x"`, `cat a={~,b}/x`, `bash -c 'cp f a=~/bin/ls'`,
 		// A text that ends later in a set of characters, on some machines.
@@ -31,8 +39,9 @@ func TestReadAgain(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		`f=README.md; cp $f{,.bak}`, `d=sub; ls $d/{a,b}`, `d=sub; cat $d/{a,b}.tf`, `ls {a,~}/f`, `for f in a b; do echo $f; wc -l $f; done 2>/dev/null`, `while read -r l; do echo "$l"; done < f`, `f=f; { cat $f; } 2>/dev/null; wc $f`,
-		`for f in *.md; do n=$(wc -l < "$f"); echo "$f $n"; done`, `for d in a b; do for e in c d; do ls $d/$e; done; done`, `x=f; while sleep 1; do cat $x; done`, `git log HEAD~1..HEAD --oneline`, `sed 's/[a-z]*/x/g' f`,
+		`f=README.md; cp "$f"{,.bak}`, `d=sub; ls "$d"/{a,b}`, `d=sub; cat "$d"/{a,b}.tf`, `ls {a,~}/f`, `for f in a b; do echo $f; wc -l $f; done 2>/dev/null`, `while read -r l; do echo "$l"; done < f`, `f=f; { cat $f; } 2>/dev/null; wc $f`,
+		`for f in *.md; do n=$(wc -l < "$f"); echo "$f $n"; done`, `for d in a b; do for e in c d; do ls $d/$e; done; done`, `x=f; while sleep 1; do cat $x; done`, `x=f; sort $x big; sort $x`, `x=f && y=g && sort $x $y; sort $x`, `cd d && x=f && sort $x big`, "x=f; ls\nsort $x big", "cd d\nx=f\nsort $x big", "ls; x=f; sort $x big\nls", `x=f; if true; then (sort $x big); fi`, `x=f; echo "$(sort $x big)" | cat`, `for x in a b; do sort $x big; done`, `sh -c 'x=f; sort $x big'`, `d=~/go; x='a b'; echo "$d $x"`, `ls "$PWD"`,
+		`git log HEAD~1..HEAD --oneline`, `sed 's/[a-z]*/x/g' f`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)

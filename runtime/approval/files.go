@@ -12,11 +12,12 @@ import (
 func (c *command) cd(name string, args []word) {
 	o := split(args)
 	c.find(T0, "looks")
+	c.loosen("PWD")
 	switch {
 	case name != "cd":
 		c.dirs = nil
 	case len(o.operands) == 0:
-		if o.hidden || c.Home == "" || len(args) > 0 && args[0].text == "-" {
+		if o.hidden || c.Home == "" || c.loose("HOME") || len(args) > 0 && args[0].text == "-" {
 			c.dirs = nil
 			return
 		}

@@ -1,48 +1,26 @@
 package approval
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 const mostLoops = 5 // in loops
 
-// loop judges a body that may run again: what it leaves holds at its beginning. It is
-// read until nothing more of that is new.
+// loop judges a body that may run again, from where it left the shell.
 func (c *command) loop(body func()) {
 	if c.loops++; c.loops > mostLoops {
 		c.find(TX, "is nested too deeply to be read")
 	}
 	defer func() { c.loops-- }()
-	found := len(*c.found)
-	for pass := 0; ; pass++ {
-		at, vars, taken := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.taken)
+	at, found := slices.Clone(c.dirs), len(*c.found)
+	body()
+	if !slices.Equal(c.dirs, at) && c.loops <= mostLoops {
+		*c.found, c.dirs = (*c.found)[:found], nil
 		body()
-		again := c.dirs == nil && at != nil || len(c.dirs) != len(at)
-		if again {
-			c.dirs = nil
-		}
-		for name, value := range vars {
-			if now, known := c.vars[name]; !known || now != value {
-				delete(vars, name)
-				again = true
-			}
-		}
-		for name, is := range c.taken {
-			again = again || is && !taken[name]
-		}
-		for name, was := range taken {
-			c.taken[name] = c.taken[name] || was
-		}
-		if !again || c.loops > mostLoops {
-			return
-		}
-		if pass == 2 { // more than two that depend on each other
-			c.dirs, vars = nil, map[string]string{}
-		}
-		*c.found, c.vars = (*c.found)[:found], vars
+		c.dirs = nil
 	}
 }
 
@@ -51,29 +29,35 @@ func (c *command) each(x *syntax.ForClause) {
 	case *syntax.WordIter:
 		name := iter.Name.Value
 		c.part = "for " + name
-		c.variable(name)
+		c.changed(name, word{})
 		c.numbered(name, nil)
 		var items []word
 		for _, w := range iter.Items {
 			items = append(items, c.resolve(w)...)
 		}
-		known := iter.InPos.IsValid() && len(items) > 0 && len(items) <= 20
+		known := !x.Select && iter.InPos.IsValid() && len(items) > 0 && len(items) <= 20
 		foreign := slices.ContainsFunc(iter.Items, c.suspect)
+		for _, w := range iter.Items {
+			known = known && steady(w)
+		}
 		for _, item := range items {
-			known = known && item.static
+			known = known && item.static && !item.many
 			foreign = foreign || item.glob
 		}
 		before := c.mine[name]
 		c.mine[name] = true
+		if foreign || !known {
+			c.take(name)
+		}
 		if !known {
-			delete(c.vars, name)
-			c.taken[name] = true
+			c.loosen(name)
 			c.loop(func() { c.branch(x.Do) })
 			c.mine[name] = before
 			return
 		}
 		for _, item := range items {
-			c.vars[name], c.patterns[name], c.taken[name] = item.text, item.glob, foreign
+			c.settle(name, item.text, iter.Name.Pos())
+			c.patterns[name] = item.glob
 			c.loop(func() { c.branch(x.Do) })
 		}
 		delete(c.vars, name)
@@ -86,4 +70,19 @@ func (c *command) each(x *syntax.ForClause) {
 		c.nested(x.Loop.(syntax.Node))
 		c.loop(func() { c.branch(x.Do) })
 	}
+}
+
+// steady reports whether a word of a loop is constant, or a pattern that is.
+func steady(w *syntax.Word) bool {
+	copied := *w
+	copied.Parts = slices.Clone(w.Parts)
+	for i, p := range copied.Parts {
+		if l, is := p.(*syntax.Lit); is {
+			if strings.HasPrefix(l.Value, "~") {
+				return false
+			}
+			copied.Parts[i] = &syntax.Lit{Value: strings.NewReplacer("*", "", "?", "", "[", "").Replace(l.Value)}
+		}
+	}
+	return constant(&copied)
 }

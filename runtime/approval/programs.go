@@ -134,7 +134,9 @@ func (c *command) run(words []word) {
 		}
 		name = path.Base(name)
 	} else if c.funcs[name] && direct {
-		c.called()
+		if c.moves {
+			c.dirs = nil
+		}
 		return // judged where it was declared
 	}
 	c.dashed(args)
@@ -295,7 +297,9 @@ func (c *command) does(name string, args []word) {
 				c.find(TX, "sets a variable whose name is not known")
 				continue
 			}
-			switch n, v, set := strings.Cut(w.text, "="); {
+			n, v, set := strings.Cut(w.text, "=")
+			c.loosen(strings.TrimSuffix(n, "+"))
+			switch {
 			case n != "" && strings.Contains("-+", n[:1]):
 				functions = functions || strings.Contains(n, "f")
 				if exports = exports || strings.Contains(n, "x"); strings.Trim(n[1:], "aAgrxpfF-") != "" {
@@ -308,7 +312,6 @@ func (c *command) does(name string, args []word) {
 				if strings.Trim(v, "0123456789") != "" {
 					c.numbered(n, nil)
 				}
-				c.vars[n] = v
 				if c.mine != nil && !c.aside && (name != "local" || c.within) && syntax.ValidName(n) {
 					c.mine[n] = true
 				}

@@ -34,9 +34,17 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	if bash == nil {
 		return append(found, Finding{Tier: TX, Part: line, Reason: "cannot be read as a command", unparsed: true}), nil
 	}
-	judge(bash, at, false, &found, &commands)
-	judge(posix(line), at, true, &found, &commands)
-	return found, commands
+	var names *settled
+	for {
+		names = names.anew()
+		all := found
+		commands = nil
+		judge(bash, line, at, false, names, &all, &commands)
+		judge(posix(line), line, at, true, names, &all, &commands)
+		if !names.again || names.hopeless() {
+			return all, commands
+		}
+	}
 }
 
 func parse(text string, lang syntax.LangVariant) *syntax.File {
@@ -60,12 +68,13 @@ func posix(text string) *syntax.File {
 	return f
 }
 
-func judge(f *syntax.File, at Context, posix bool, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, taken: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, sets: map[string]bool{}, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
+func judge(f *syntax.File, line string, at Context, posix bool, names *settled, found *[]Finding, commands *[][]string) {
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
 	c.plainly(f)
+	c.statements(f)
 	c.list(f.Stmts)
 }
 
@@ -76,7 +85,6 @@ type command struct {
 	dirs  []string          // where it may be; nil: not known
 	vars  map[string]string // variables that are known
 	funcs map[string]bool
-	taken map[string]bool // variables that hold text from elsewhere, or what is no number
 	mine  map[string]bool // variables that the line has set for sure: what they held before is gone
 	ran   map[string]bool // the same, at the end of the branch that was judged last, had it run
 
@@ -93,7 +101,8 @@ type command struct {
 	wrote    *bool             // a file was written, with what is not known
 	traced   *bool             // the shell shows the words of what it runs
 	filled   map[string]bool   // directories into which trees were put
-	sets     map[string]bool   // variables that functions may change; "" is all
+	settled  *settled          // what is known of variables, in the whole line
+	from     string            // the text that is judged
 
 	found *[]Finding
 	*effects
@@ -141,7 +150,7 @@ func (c *command) find(t Tier, reason string, marks ...mark) {
 // child is the state of a subshell.
 func (c *command) child() *command {
 	s := *c
-	s.dirs, s.vars, s.funcs, s.taken, s.mine, s.patterns, s.sets = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.taken), maps.Clone(c.mine), maps.Clone(c.patterns), maps.Clone(c.sets)
+	s.dirs, s.vars, s.funcs, s.mine, s.patterns = slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.mine), maps.Clone(c.patterns)
 	s.direct = false
 	return &s
 }
@@ -149,28 +158,22 @@ func (c *command) child() *command {
 func (c *command) list(stmts []*syntax.Stmt) {
 	for _, s := range stmts {
 		c.stmt(s)
+		if c.settled != nil {
+			for _, name := range c.settled.ends[s] {
+				delete(c.vars, name)
+			}
+		}
 	}
 }
 
 // branch judges statements that may or may not run: what they change is not known
 // afterwards.
 func (c *command) branch(stmts []*syntax.Stmt) {
-	dirs, vars, funcs, mine := slices.Clone(c.dirs), maps.Clone(c.vars), maps.Clone(c.funcs), maps.Clone(c.mine)
+	dirs, funcs, mine := slices.Clone(c.dirs), maps.Clone(c.funcs), maps.Clone(c.mine)
 	c.list(stmts)
 	c.funcs = funcs // it may not have come to a declaration
 	c.mine, c.ran = mine, c.mine
 	c.dirs = either(dirs, c.dirs)
-	c.unsure(vars, mine)
-}
-
-// unsure forgets what was done to variables since they were as given: it may not have
-// been done.
-func (c *command) unsure(vars map[string]string, mine map[string]bool) {
-	c.mine = mine
-	maps.DeleteFunc(c.vars, func(name, value string) bool {
-		before, known := vars[name]
-		return !known || before != value
-	})
 }
 
 // either joins two sets of directories; nil is every one.
@@ -197,7 +200,7 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.redirect(r)
 	}
 	if c.aside {
-		defer c.unsure(maps.Clone(c.vars), maps.Clone(c.mine))
+		defer func(mine map[string]bool) { c.mine = mine }(maps.Clone(c.mine))
 	}
 	switch x := s.Cmd.(type) {
 	case nil:
@@ -395,63 +398,38 @@ func (c *command) declare(x *syntax.FuncDecl) {
 	}
 	c.funcs[name] = true
 	body := c.child()
-	body.vars = map[string]string{} // it runs later, when they may have changed
 	body.dirs, body.within = nil, true
 	body.stmt(x.Body)
-	c.leaves(x.Body)
-	for name, from := range body.taken {
-		c.taken[name] = c.taken[name] || from
-	}
-	for name := range c.vars {
-		if !slices.Contains([]string{"HOME"}, name) {
-			delete(c.vars, name)
-		}
-	}
+	moves, _ := leaves(x.Body)
+	c.moves = c.moves || moves
 }
 
-// leaves notes what a function, or a trap, may change for the commands after it.
-func (c *command) leaves(body syntax.Node) {
+// leaves reports whether a function, or a trap, may change the directory, or a
+// variable, for the commands after it.
+func leaves(body syntax.Node) (moves, sets bool) {
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch x := n.(type) {
 		case *syntax.Assign:
-			if x.Name != nil {
-				c.sets[x.Name.Value] = true
-			}
-		case *syntax.WordIter:
-			c.sets[x.Name.Value] = true
-		case *syntax.ArithmCmd, *syntax.ArithmExp, *syntax.LetClause, *syntax.CStyleLoop:
-			c.sets[""] = true
+			sets = sets || x.Name != nil
+		case *syntax.WordIter, *syntax.ArithmCmd, *syntax.ArithmExp, *syntax.LetClause, *syntax.CStyleLoop:
+			sets = true
 		case *syntax.ParamExp:
-			if x.Exp != nil && x.Param != nil {
-				c.sets[x.Param.Value] = true
-			}
+			sets = sets || x.Exp != nil && x.Param != nil
 		case *syntax.CallExpr:
 			for _, w := range x.Args {
 				switch w.Lit() {
 				case "cd", "pushd", "popd":
-					c.moves = true
+					moves = true
 				case "read", "mapfile", "readarray", "getopts", "printf", "unset", "wait":
-					c.sets[""] = true
+					sets = true
 				case "eval", ".", "source":
-					c.moves, c.sets[""] = true, true
+					moves, sets = true, true
 				}
 			}
 		}
 		return true
 	})
-}
-
-// called forgets what functions may have changed.
-func (c *command) called() {
-	if c.moves {
-		c.dirs = nil
-	}
-	if c.sets[""] {
-		c.vars = map[string]string{}
-	}
-	for name := range c.sets {
-		delete(c.vars, name)
-	}
+	return moves, sets
 }
 
 // bomb reports whether the function starts itself in a pipe or in the background.
@@ -522,12 +500,15 @@ func (c *command) nested(n syntax.Node) {
 		case *syntax.UnaryTest:
 			if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
 				c.workedOut(x)
+				if w, is := x.X.(*syntax.Word); is && setsInside(c.text(w.Parts).text) {
+					c.find(TX, "sets a variable in a subscript")
+				}
 			}
 		case *syntax.ParamExp:
 			if x.Exp != nil && x.Exp.Op == syntax.OtherParamOps && (x.Exp.Word == nil || !slices.Contains([]string{"Q", "U", "u", "L"}, x.Exp.Word.Lit())) || x.Width || x.IsSet || x.NestedParam != nil {
 				c.find(TX, "expands text in a way that may run it")
 			}
-			if x.Excl && x.Names == 0 && x.Param != nil && c.taken[x.Param.Value] {
+			if x.Excl && x.Names == 0 && x.Param != nil && c.taken(x.Param.Value) {
 				c.find(TX, "takes text that is not known for the name of a variable, which may run it")
 			}
 			c.shown(x)
@@ -543,7 +524,6 @@ func (c *command) nested(n syntax.Node) {
 			}
 			if x.Exp != nil && (x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull) && x.Param != nil {
 				c.variable(x.Param.Value)
-				delete(c.vars, x.Param.Value)
 				if x.Exp.Word != nil {
 					c.numbered(x.Param.Value, x.Exp.Word)
 				}
@@ -551,11 +531,10 @@ func (c *command) nested(n syntax.Node) {
 		case *syntax.BinaryArithm:
 			if w, ok := x.X.(*syntax.Word); ok && strings.HasSuffix(x.Op.String(), "=") && w.Lit() != "" {
 				c.variable(w.Lit())
-				delete(c.vars, w.Lit())
 			}
 		case *syntax.UnaryArithm:
 			if w, ok := x.X.(*syntax.Word); ok && w.Lit() != "" {
-				delete(c.vars, w.Lit())
+				c.loosen(w.Lit())
 			}
 		}
 		return true

@@ -14,13 +14,19 @@ func (c *command) variableOf(w word) {
 		c.find(TX, "sets a variable whose name is not known")
 		return
 	}
+	if setsInside(w.text) {
+		c.find(TX, "sets a variable in a subscript")
+	}
 	name, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "[")
 	c.variable(name)
 	c.numbered(name, nil)
-	delete(c.vars, name)
-	if c.taken != nil {
-		c.taken[name] = true
-	}
+	c.take(name)
+}
+
+// setsInside reports whether the subscript in a name of a variable may set another.
+func setsInside(name string) bool {
+	_, subscript, _ := strings.Cut(name, "[")
+	return strings.Contains(subscript, "=") || strings.Contains(subscript, "++") || strings.Contains(subscript, "--")
 }
 
 // line judges the text of a command inside another.
@@ -42,7 +48,9 @@ func (c *command) line(text string) {
 			inner.posix = lang == syntax.LangPOSIX
 			inner.effects = c.effects
 			inner.in = input{}
+			inner.vars, inner.from = map[string]string{}, text // what it is given may be another shell's
 			inner.plainly(f)
+			inner.statements(f)
 			inner.list(f.Stmts)
 		}
 	}
@@ -255,14 +263,13 @@ func (c *command) trap(args []word) {
 		c.find(T0, "looks")
 	default:
 		inner := c.child()
-		inner.dirs, inner.vars = nil, map[string]string{}
+		inner.dirs = nil
 		inner.text2(w)
 		atEnd := !slices.ContainsFunc(o.operands[1:], func(w word) bool {
 			return !w.static || !slices.Contains([]string{"EXIT", "0", "INT", "TERM", "HUP", "QUIT", "PIPE"}, strings.TrimPrefix(strings.ToUpper(w.text), "SIG"))
 		})
 		if f := parse(w.text, syntax.LangBash); f != nil && w.static && !atEnd {
-			c.leaves(f)
-			if c.called(); c.moves || len(c.sets) > 0 {
+			if moves, sets := leaves(f); moves || sets {
 				c.find(T3, "changes what later commands see, at any time")
 			}
 		}

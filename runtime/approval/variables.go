@@ -43,9 +43,6 @@ func (c *command) fails(name string, value syntax.Node) bool {
 // assign judges assignments; those that stay are remembered.
 func (c *command) assign(list []*syntax.Assign, stays bool) {
 	for _, a := range list {
-		if a.Name != nil {
-			c.patterns[a.Name.Value] = false
-		}
 		if a.Name == nil {
 			if a.Value != nil {
 				c.words(a.Value)
@@ -67,6 +64,7 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 			c.nested(a.Index)
 		}
 		if a.Naked && a.Value == nil {
+			c.loosen(name)
 			continue
 		}
 		c.part = c.show(a)
@@ -74,27 +72,19 @@ func (c *command) assign(list []*syntax.Assign, stays bool) {
 		if a.Array != nil || a.Value != nil {
 			c.numbered(name, a.Value)
 		}
-		c.take(name, a)
+		if c.foreign(name, a) {
+			c.take(name)
+		}
 		if stays && a.Index == nil && !a.Append && !c.aside && !c.fails(name, a) {
 			c.mine[name] = true
 		}
-		switch {
-		case stays && slices.Contains(special, name):
-			delete(c.vars, name)
-		case !stays:
+		if !stays {
 			c.exported(name, value)
-		case a.Value != nil && value.static && !value.glob && !a.Append && a.Index == nil:
-			c.vars[name] = value.text
-		case a.Value == nil && a.Array == nil && !a.Append:
-			c.vars[name] = ""
-		default:
-			delete(c.vars, name)
-			if name == "HOME" {
-				c.Home = ""
-			}
 		}
-		if stays && name == "HOME" {
-			c.Home = c.vars[name]
+		if c.settled != nil && c.settled.plain[a] && value.static && !value.glob {
+			c.settle(name, value.text, a.Pos())
+		} else {
+			c.loosen(name)
 		}
 	}
 }
@@ -108,7 +98,10 @@ var loads = []string{"PATH", "LD_", "DYLD_", "BASH_", "ENV", "IFS", "PS0", "PS1"
 	"HELM_", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_", "SSH_ASKPASS", "SUDO_ASKPASS", "NPM_CONFIG_", "PIP_"}
 
 // variable judges that a variable is changed, to what is not known.
-func (c *command) variable(name string) { c.changed(name, word{}) }
+func (c *command) variable(name string) {
+	c.changed(name, word{})
+	c.loosen(name)
+}
 
 // changed judges that a variable is changed.
 func (c *command) changed(name string, value word) {
@@ -190,13 +183,9 @@ func (c *command) numbered(name string, value *syntax.Word) {
 // special are variables that the shell sets by itself.
 var special = []string{"_", "RANDOM", "SRANDOM", "LINENO", "SECONDS", "UID", "EUID", "PPID", "BASHPID", "REPLY", "MAPFILE", "OPTARG", "OPTIND", "OLDPWD", "DIRSTACK", "GROUPS", "FUNCNAME", "PIPESTATUS", "COPROC", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "BASH_REMATCH"}
 
-// take remembers whether a variable may hold more than a number or a plain name:
-// where bash takes it for a number, it runs what it finds in it.
-func (c *command) take(name string, a *syntax.Assign) {
-	if c.taken == nil {
-		return
-	}
-	from := a.Append && c.taken[name] || slices.Contains(special, name)
+// foreign reports whether an assignment may give a variable such text.
+func (c *command) foreign(name string, a *syntax.Assign) bool {
+	from := slices.Contains(special, name)
 	if a.Value != nil {
 		from = from || c.suspect(a.Value)
 	}
@@ -205,7 +194,7 @@ func (c *command) take(name string, a *syntax.Assign) {
 			from = from || e.Value != nil && c.suspect(e.Value)
 		}
 	}
-	c.taken[name] = from || a.Index != nil && c.taken[name]
+	return from
 }
 
 // suspect reports whether a word may hold text that is run where bash takes it for
@@ -225,7 +214,7 @@ func (c *command) suspect(w *syntax.Word) bool {
 			if x.Length {
 				return false
 			}
-			from = from || x.Param == nil || c.taken[x.Param.Value] || x.Excl || strings.Trim(x.Param.Value, "0123456789@*") == "" && x.Param.Value != "0"
+			from = from || x.Param == nil || c.taken(x.Param.Value) || x.Excl || strings.Trim(x.Param.Value, "0123456789@*") == "" && x.Param.Value != "0"
 			if x.Index != nil {
 				return x.Repl != nil || x.Exp != nil
 			}
@@ -247,7 +236,7 @@ func (c *command) tests(args []*syntax.Word) {
 	foreign := len(args) == 2 && c.suspect(args[0]) && c.suspect(args[1])
 	for i, w := range args {
 		if lit := args[max(i-1, 0)].Lit(); i > 0 && (lit == "-v" || lit == "-R") {
-			foreign = foreign || c.suspect(w)
+			foreign = foreign || c.suspect(w) || setsInside(c.text(w.Parts).text)
 		}
 		for _, p := range w.Parts {
 			switch p.(type) {
@@ -301,9 +290,9 @@ func (c *command) workedOut(n syntax.Node) {
 			if x.Length {
 				return false
 			}
-			foreign = foreign || x.Param != nil && (c.taken[x.Param.Value] || slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"}, x.Param.Value))
+			foreign = foreign || x.Param != nil && (c.taken(x.Param.Value) || slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"}, x.Param.Value))
 		case *syntax.Word:
-			foreign = foreign || c.taken[x.Lit()]
+			foreign = foreign || c.taken(x.Lit())
 			if name := x.Lit(); name != "" {
 				c.complained(&syntax.ParamExp{Param: &syntax.Lit{Value: name}}) // the name alone is its value
 			}
@@ -365,14 +354,17 @@ func (c *command) value(x *syntax.ParamExp) (string, bool) {
 	}
 	switch name := x.Param.Value; name {
 	case "HOME":
-		return c.Home, c.Home != ""
+		return c.Home, c.Home != "" && !c.loose(name)
 	case "PWD":
-		if _, set := c.vars[name]; !set && len(c.dirs) == 1 {
+		if len(c.dirs) == 1 && !c.loose(name) {
 			return c.dirs[0], true
 		}
 		return "", false
 	default:
 		value, known := c.vars[name]
+		if !known && c.settled != nil {
+			c.settled.used[name] = true
+		}
 		return value, known
 	}
 }

@@ -229,8 +229,8 @@ func (c *command) resolve(w *syntax.Word) []word {
 	var all []word
 	copied := *w
 	copied.Parts = slices.Clone(w.Parts)
-	if syntax.SplitBraces(&copied) && joins(w) {
-		c.find(TX, "puts the name of a variable together with braces")
+	if syntax.SplitBraces(&copied) && c.joins(w) {
+		c.find(T3, "puts a variable together with braces")
 		return []word{{many: true}}
 	}
 	for b, err := range expand.BracesSeq(nil, &copied) {
@@ -242,30 +242,26 @@ func (c *command) resolve(w *syntax.Word) []word {
 	return all
 }
 
-// joins reports whether what stands in braces may become a part of the name of a
-// variable, as the shell expands braces first: "$x{a,b}", "{$,a}x".
-func joins(w *syntax.Word) bool {
-	for i, p := range w.Parts {
+// joins reports whether more than text stands in a word with braces, which shells
+// expand before it, or not at all. A variable that is known is text, in quotes.
+func (c *command) joins(w *syntax.Word) bool {
+	for _, p := range w.Parts {
 		switch x := p.(type) {
-		case *syntax.ParamExp:
-			if !x.Short || i+1 == len(w.Parts) {
-				continue
-			}
-			if next, is := w.Parts[i+1].(*syntax.Lit); is && !apart.MatchString(next.Value) {
-				return true
-			}
+		case *syntax.SglQuoted:
 		case *syntax.Lit:
 			if strings.Contains(x.Value, "$") {
 				return true
 			}
+		case *syntax.DblQuoted:
+			if v := c.text([]syntax.WordPart{x}); !v.static || v.glob {
+				return true
+			}
+		default:
+			return true
 		}
 	}
 	return false
 }
-
-// apart matches how a text goes on after a variable in which nothing can become a part
-// of its name: with a character that is in none, in braces or not.
-var apart = regexp.MustCompile(`^(?:[./:=@%+-]|\{[./:-][^{},]*(?:,[./:-][^{},]*)*\}|\{,[./:-][^{},]*(?:,[./:-][^{},]*)*\}(?:$|[./:-]))`)
 
 // one is resolve without braces.
 func (c *command) one(w *syntax.Word) word {
@@ -305,7 +301,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 				ok = false // some shells put a home there
 			}
 			if rest, tilde := strings.CutPrefix(text, "~"); i == 0 && tilde && strings.HasPrefix(x.Value, "~") {
-				if rest != "" && rest[0] != '/' || c.Home == "" {
+				if rest != "" && rest[0] != '/' || c.Home == "" || c.loose("HOME") {
 					ok = false
 				}
 				text = c.Home + rest
@@ -340,7 +336,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 			if ok && x.Param != nil && c.patterns[x.Param.Value] && c.Spaced != nil && c.Spaced() {
 				c.find(T3, "may take a part of the name of a file for an option or another file; quotes around the variable do not")
 			}
-			if ok && strings.ContainsAny(value, " \t\n") || value == "" {
+			if ok && strings.ContainsAny(value, " \t\n\\") || value == "" {
 				ok = false // it is split, or vanishes
 			}
 			w.glob = w.glob || strings.ContainsAny(value, "*?[")
