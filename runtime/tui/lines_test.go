@@ -50,3 +50,32 @@ func TestNoPartIsWhyModeManualAsks(t *testing.T) {
 		b.v.settled()
 	}
 }
+
+// TestWhatIsUnderWayStandsWhereItIsPrinted holds that what is said and done after a message
+// of the user's has a line of room to it from its beginning on.
+func TestWhatIsUnderWayStandsWhereItIsPrinted(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(80, 24))
+	b.v.working, b.v.told = true, byUser
+	seen := func(what, begins string) {
+		t.Helper()
+		if view := b.view(); !strings.HasPrefix(view, begins) {
+			t.Errorf("%s does not begin with %q:\n%s", what, begins, view)
+		}
+	}
+	seen("the wait", "\nworking…")
+	b.update(eventMsg{agent.Text{Text: "I will"}})
+	seen("an answer", "\nI will\n")
+	b.update(eventMsg{agent.Text{Text: " look.\n\nAnd then"}})
+	seen("more of it", "\nI will look.\n\nAnd then\n")
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: "ls"}})
+	seen("a call", "\n⏵ execute ls")
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "execute", Command: "pwd"}})
+	seen("the next call", "⏵ execute pwd")
+	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "execute"}})
+	b.until("it is printed with the same room", func() bool {
+		return strings.Contains(b.all(), "I will look.\n\nAnd then\n\n✓ execute ls exit 0\n✓ execute pwd exit 0")
+	})
+	b.v.working = false
+}

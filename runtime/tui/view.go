@@ -345,6 +345,10 @@ func (v *view) content() (text string, above int) {
 		return "", 0
 	}
 	var b strings.Builder
+	gap := 0
+	if v.parted() {
+		gap, _ = b.WriteString("\n")
+	}
 	for _, l := range v.open() {
 		b.WriteString(l + "\n")
 	}
@@ -352,7 +356,7 @@ func (v *view) content() (text string, above int) {
 		b.WriteString(v.called("⏵", c, v.styles.dim.Render(short(time.Since(c.began)))) + "\n")
 		shown := tailLines
 		if v.wide && !v.own {
-			shown = max(v.height-inputMost-4, tailLines)
+			shown = max(v.height-inputMost-4-gap, tailLines)
 		}
 		if above := c.lines - shown; above > 0 && !v.own {
 			word := "Ctrl+O shows more"
@@ -415,6 +419,20 @@ func (v *view) content() (text string, above int) {
 	}
 	b.WriteString(v.status())
 	return b.String(), above
+}
+
+// parted reports whether what is under way has a blank line above it: where it will have
+// one in the scrollback, so that it does not move when it is printed.
+func (v *view) parted() bool {
+	switch {
+	case !v.working || v.ask != nil:
+		return false
+	case v.text != "":
+		return v.blocks > 0 || v.told != aside && v.told != byModel
+	case v.card() != nil:
+		return v.told != aside && v.told != byTool
+	}
+	return v.told == byUser
 }
 
 // openMost is how much of an open block is rendered. The end of a longer one is
