@@ -61,12 +61,15 @@ func lines(m model.Message, at approval.Place) []string {
 }
 
 // label matches the beginning of a line that looks like one that Record writes.
-var label = regexp.MustCompile(`(?im)^([^\S\n]*)\[(\s*(?:user|assistant|system|tool|call|result|failed|…))`)
+var label = regexp.MustCompile(`(?im)^((?:[^\S\n]|\p{Z}|\p{Cf})*)\[((?:\s|\p{Z}|\p{Cf})*(?:user|assistant|system|tool|call|result|failed|…))`)
 
 // said escapes what in a text looks like another part of the record: words are no
 // proof that a command ran.
 func said(text string) string {
-	return label.ReplaceAllString(strings.ReplaceAll(text, "\r", "\n"), `$1\[$2`)
+	for _, end := range []string{"\r", "\v", "\f", "\u0085", "\u2028", "\u2029"} {
+		text = strings.ReplaceAll(text, end, "\n")
+	}
+	return label.ReplaceAllString(text, `$1\[$2`)
 }
 
 // where says where a call runs. Tools for the web act from this computer always.
@@ -87,7 +90,7 @@ func middle(text string, most int) string {
 	runes := []rune(text)
 	head := most / 2
 	tail := most - head
-	return string(runes[:head]) + fmt.Sprintf("\n[… %d characters left out …]\n", n-most) + string(runes[n-tail:])
+	return string(runes[:head]) + fmt.Sprintf("\n[… %d characters left out …]\n… ", n-most) + string(runes[n-tail:]) // no cut makes the rest of a line one of its own
 }
 
 // question is the grader's message: rubric and record between marks that nothing
