@@ -208,7 +208,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 			Mask: a.redact.Writer, Secret: a.leftOut(c.place),
 		}), lookups, aside.tools), c.place)),
 		Approver:  aside.hooks.Approver(&approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember}),
-		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: moment(c.current)},
+		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: aside.hooks.Approver(moment(c.current))},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 			Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Instructions: a.instructions(cfg),

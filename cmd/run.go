@@ -246,7 +246,7 @@ func (a *app) headless(ctx context.Context, cfg *config.Config, f runFlags) erro
 				Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 				Mask: a.redact.Writer, Secret: a.leftOut(place),
 			}), lookups, aside.tools), place)),
-			Approver: aside.hooks.Approver(policy), Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: policy},
+			Approver: aside.hooks.Approver(policy), Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: place, Approver: aside.hooks.Approver(policy)},
 			System: agent.System(agent.Facts{
 				Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,
 				Project: filepath.Base(cfg.Root), Date: time.Now().Format("2006-01-02"), Unattended: true,
