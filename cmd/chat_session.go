@@ -217,5 +217,5 @@ func asTyped(text string) string {
 		return text
 	}
 	command, _, _ := strings.Cut(rest, itEnded)
-	return "! " + strings.TrimSpace(command)
+	return "!" + strings.TrimSpace(command)
 }

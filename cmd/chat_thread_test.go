@@ -374,7 +374,7 @@ func TestOnesOwnCommandIsShownAsItWasTyped(t *testing.T) {
 	p.say("/resume")
 	p.await(`(?s)go on with:.*> ! echo by me  `)
 	p.keys("Enter")
-	p.await(`(?s)Going on with.*› ! echo by me\s+› What was it\?\s+Seen\.\s+This conversation goes on`)
+	p.await(`(?s)Going on with.*› !echo by me\s+› What was it\?\s+Seen\.\s+This conversation goes on`)
 	if strings.Contains(p.screen(), "I ran this command myself") {
 		t.Errorf("what the model is told is shown as typed:\n%s", p.screen())
 	}

@@ -376,6 +376,10 @@ func TestALongPathIsKnownByItsEnd(t *testing.T) {
 	b.until("it is told with its name", func() bool {
 		return strings.Contains(b.all(), "staging/deployment.yaml") && strings.Contains(b.all(), "✓ read_file")
 	})
+	const fits = "/home/acme/infrastructure/network/deployment.yaml"
+	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "read_file", Path: fits, Provider: "acme"}})
+	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "read_file"}})
+	b.until("it has a line of its own", func() bool { return strings.Contains(b.all(), "✓ read_file [acme]\n  "+fits) })
 }
 
 // TestASearchShowsWhatItLooksFor holds that a call of grep or glob is told by its pattern

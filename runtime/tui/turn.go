@@ -36,7 +36,7 @@ func (v *view) start(l line) tea.Cmd {
 		if command == "" || strings.HasPrefix(command, "!") {
 			return v.print(v.styles.bad, "!command runs a command where the tools work; there is no way to this computer's shell from here")
 		}
-		cmd := v.work(v.echo("! "+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.shown), "!"))), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
+		cmd := v.work(v.echo("!"+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.shown), "!"))), func(ctx context.Context, emit func(agent.Event)) (agent.Outcome, error) {
 			return agent.Outcome{}, v.session.Shell(ctx, command, emit)
 		})
 		v.own = true
@@ -269,6 +269,10 @@ const endedMost = 6
 // the question it was part of is gone.
 func (v *view) finish(mark string, c *card, end string) string {
 	if c.Command == "" {
+		line, rest := mark+" "+v.call(c, ""), "  "+strings.TrimSpace(oneLine(c.Says())+" "+end)
+		if c.Path != "" && ansi.StringWidth(line+rest) > v.width && ansi.StringWidth(rest) <= v.width {
+			return line + "\n" + rest
+		}
 		return v.called(mark, c, end)
 	}
 	lines := strings.Split(v.hang(mark+" "+v.call(c, inLines(c.Says())), 2), "\n")
