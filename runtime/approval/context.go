@@ -67,6 +67,11 @@ type Context struct {
 	// repositories; false if that cannot be told. Nil is none.
 	Remotes func(dir string) ([]string, bool)
 
+	// Sways says which program that is started on this computer beside the tools, as a
+	// hook, would obey the file of an absolute path once it is written, as a phrase; of a
+	// name that ends in a slash, any file below it. Empty is none, and nil is never.
+	Sways func(name string) string
+
 	// Real resolves the links in an absolute path, where the machine is this
 	// computer; nil leaves paths as they are.
 	Real func(name string) string

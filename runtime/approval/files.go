@@ -138,10 +138,19 @@ func (c *command) copy(name string, args []word) {
 			if slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p) || Secret(c.Home, p) }) {
 				c.find(T3, "makes another name for a file of credentials, or one that programs obey")
 			}
+			for _, p := range at {
+				if c.sways(p); c.Sways != nil && !regular(p) {
+					c.sways(p + "/") // by the link's name
+				}
+			}
 		default:
 			c.read(w)
 			if at, _ := c.places(w); name == "cp" && (o.has("-l", "-s", "--link", "--symbolic-link") || abbreviated(o, "--link", "--symbolic-link")) && slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p) || w.glob }) {
 				c.find(T3, "makes another name for a file that programs obey")
+			} else if name == "cp" && (o.has("-l", "-s", "--link", "--symbolic-link") || abbreviated(o, "--link", "--symbolic-link")) {
+				for _, p := range at {
+					c.sways(p)
+				}
 			}
 		}
 	}
@@ -168,6 +177,7 @@ func (c *command) placed(from word, to []word, tree, through bool) {
 		if base == "" && from.static {
 			continue
 		}
+		c.become(from, base, at, tree)
 		switch {
 		case !from.static:
 			if !from.input && c.picked(slices.ContainsFunc(at, func(p string) bool { return below(c.Workspace, p) })) {
@@ -305,6 +315,11 @@ func (c *command) archive(name string, args []word) {
 			}
 			prefix.text = path.Dir(prefix.text + "x")
 			c.through(prefix)
+			if at, known := c.places(prefix); known {
+				for _, p := range at {
+					c.sways(p + "/") // the ending may be chosen
+				}
+			}
 		}
 		for i, w := range o.operands {
 			if i == 0 {

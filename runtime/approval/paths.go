@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ type word struct {
 	text   string
 	static bool   // text is exact, apart from file name patterns
 	glob   bool   // text holds a file name pattern
+	spread bool   // the pattern is not in quotes, and may become several words
 	input  bool   // the output of a process, as a file
 	many   bool   // not in quotes, and may become several words
 	found  bool   // the name of a file that a search found
@@ -198,8 +200,47 @@ func (c *command) written(w word) {
 				*c.wrote = true
 			}
 			c.find(T2, "changes the workspace")
+			if w.glob {
+				name = path.Dir(name) + "/"
+			}
+			c.sways(name)
 		}
 	}
+}
+
+// sways judges that a file is written, or with a slash at its end any file below a
+// directory, as to programs that run on this computer beside the line.
+func (c *command) sways(name string) {
+	if c.Sways == nil {
+		return
+	}
+	if reason := c.Sways(name); reason != "" {
+		c.find(T3, reason)
+	}
+}
+
+// become judges the files that a file or a tree turns into in a directory, or in its
+// place.
+func (c *command) become(from word, base string, to []string, tree bool) {
+	for _, p := range to {
+		if !below(c.Workspace, p) || regular(p) {
+			continue
+		}
+		if from.static && !from.glob && base != "" && base != "." && base != ".." {
+			c.sways(p + "/" + base)
+			if at, known := c.places(from); known && c.Sways != nil && (!tree || slices.ContainsFunc(at, regular)) {
+				continue // a file, not a tree
+			}
+		}
+		c.sways(p + "/")
+	}
+}
+
+// regular reports whether a file of this computer is there and neither a directory nor a
+// link.
+func regular(name string) bool {
+	info, err := os.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // odd reports whether a path below the workspace has a name that programs take for an

@@ -191,9 +191,18 @@ func (c *command) program(name string, args []word) {
 		c.find(T3, "is a program of the project, not of the system")
 	}
 	c.below(name, args)
+	sways := c.Sways
+	switch name {
+	case "chmod", "setfacl", "install":
+		if c.Sways != nil {
+			c.sways(path.Clean(c.Workspace) + "/") // what was text may be a program then
+		}
+	case "mkdir":
+		c.Sways = nil // nothing obeys an empty directory
+	}
 	c.does(name, args)
 	c.gate(name, args, from)
-	c.spares = spares
+	c.spares, c.Sways = spares, sways
 }
 
 // does judges what a program does by its name.

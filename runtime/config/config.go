@@ -129,6 +129,7 @@ type Config struct {
 	named   map[string]named // what of the project the words of commands name
 	obeys   map[string]bool  // whether a command, its words joined by NUL, is the project's
 	unread  []error          // files of the project that commands name, which cannot be read
+	would   string           // a file, as a slash path below Root, that is taken to be there
 }
 
 // Files are the configuration files, whether they exist or not.

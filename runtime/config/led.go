@@ -65,19 +65,7 @@ func (c *Config) led(command []string, own bool) []string {
 			list = append(list, name)
 		}
 	}
-	tokens := []string{}
-	for _, w := range command {
-		parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`=:,;&|<>()[]{}$!\\", r) })
-		if !slices.Contains(parts, w) {
-			parts = append(parts, w)
-		}
-		for _, p := range parts {
-			tokens = append(tokens, p)
-			if bare := strings.TrimLeft(p, "-@"); strings.HasPrefix(p, "-") && len(p) > 2 {
-				tokens = append(tokens, bare, p[2:])
-			}
-		}
-	}
+	tokens := tokens(command)
 	bases := []string{"."}
 	for _, t := range tokens {
 		if c.isDir(t) && !slices.Contains(bases, t) && len(bases) < 20 {
@@ -137,10 +125,9 @@ func (c *Config) led(command []string, own bool) []string {
 				add(at)
 			}
 			if strings.ContainsAny(t, "*?") && strings.ContainsAny(t, "./") && !filepath.IsAbs(t) {
-				found, _ := filepath.Glob(filepath.Join(c.Root, filepath.FromSlash(at)))
-				for _, f := range found {
-					if rel, err := filepath.Rel(c.Root, f); err == nil && c.code(filepath.ToSlash(rel)) {
-						add(filepath.ToSlash(rel))
+				for _, f := range c.glob(at) {
+					if c.code(f) {
+						add(f)
 					}
 				}
 			}
@@ -155,6 +142,24 @@ func (c *Config) led(command []string, own bool) []string {
 	return list
 }
 
+// tokens are the words of a command and what may be a word or a name in them.
+func tokens(command []string) []string {
+	var list []string
+	for _, w := range command {
+		parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`=:,;&|<>()[]{}$!\\", r) })
+		if !slices.Contains(parts, w) {
+			parts = append(parts, w)
+		}
+		for _, p := range parts {
+			list = append(list, p)
+			if bare := strings.TrimLeft(p, "-@"); strings.HasPrefix(p, "-") && len(p) > 2 {
+				list = append(list, bare, p[2:])
+			}
+		}
+	}
+	return list
+}
+
 // reader reports whether a word is the name of a program that runs a file.
 func reader(word string) bool {
 	return slices.Contains(readers, strings.TrimRight(path.Base(word), "0123456789.")) || word == "."
@@ -163,10 +168,9 @@ func reader(word string) bool {
 // sources adds what go builds of a directory.
 func (c *Config) sources(dir string, add func(string)) {
 	for _, end := range []string{"*.go", "*.s", "*.c", "*.h"} {
-		found, _ := filepath.Glob(filepath.Join(c.Root, filepath.FromSlash(dir), end))
-		for _, f := range found {
-			if rel, err := filepath.Rel(c.Root, f); err == nil && !strings.HasSuffix(f, "_test.go") {
-				add(filepath.ToSlash(rel))
+		for _, f := range c.glob(path.Join(dir, end)) {
+			if !strings.HasSuffix(f, "_test.go") {
+				add(f)
 			}
 		}
 	}
@@ -202,8 +206,29 @@ func (c *Config) mode(name string) fs.FileMode {
 		return fs.ModeIrregular
 	}
 	info, err := os.Stat(filepath.Join(c.Root, filepath.FromSlash(name)))
-	if err != nil {
-		return fs.ModeIrregular
+	switch {
+	case err == nil:
+		return info.Mode()
+	case c.would != "" && strings.EqualFold(path.Clean(name), c.would):
+		return 0
+	case c.would != "" && strings.HasPrefix(strings.ToLower(c.would), strings.ToLower(path.Clean(name))+"/"):
+		return fs.ModeDir
 	}
-	return info.Mode()
+	return fs.ModeIrregular
+}
+
+// glob lists the files of the project, as slash paths below its root, that a pattern
+// stands for.
+func (c *Config) glob(pattern string) []string {
+	var list []string
+	found, _ := filepath.Glob(filepath.Join(c.Root, filepath.FromSlash(pattern)))
+	for _, f := range found {
+		if rel, err := filepath.Rel(c.Root, f); err == nil {
+			list = append(list, filepath.ToSlash(rel))
+		}
+	}
+	if is, err := path.Match(strings.ToLower(pattern), strings.ToLower(c.would)); is && err == nil && c.would != "" {
+		list = append(list, c.would)
+	}
+	return list
 }

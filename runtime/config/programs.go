@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,10 +178,7 @@ func (c *Config) imported(before []string, word string) []string {
 	whole := strings.ReplaceAll(word, ".", "/")
 	list := []string{first + "/__init__.py", whole + ".py", whole + "/__init__.py", whole + "/__main__.py"}
 	if plainName(first) {
-		files, _ := filepath.Glob(filepath.Join(c.Root, first+".*"))
-		for _, f := range files {
-			list = append(list, filepath.Base(f))
-		}
+		list = append(list, c.glob(first+".*")...)
 	}
 	return slices.DeleteFunc(list, func(name string) bool {
 		n, ok := c.below(name)
@@ -191,6 +189,9 @@ func (c *Config) imported(before []string, word string) []string {
 // code reports whether a file of the project is a program, by its mode, its first
 // bytes or its name.
 func (c *Config) code(name string) bool {
+	if ext := path.Ext(name); c.would != "" && name == c.would && (ext == "" || slices.Contains(codeNames, strings.ToLower(ext))) {
+		return true // it is not there yet
+	}
 	at := filepath.Join(c.Root, filepath.FromSlash(name))
 	info, err := os.Stat(at)
 	if err != nil || !info.Mode().IsRegular() {
@@ -225,7 +226,7 @@ func (c *Config) below(word string) (named, bool) {
 	}
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
-		return named{}, false
+		return named{name: c.would}, c.wouldBe(p)
 	}
 	info, err := os.Stat(real)
 	if err != nil || real == c.Root {
