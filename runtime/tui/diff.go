@@ -58,14 +58,15 @@ func (s styles) edited(e tool.Edit, width int) [][]string {
 	if len(hunks) == 0 {
 		return append(out, []string{s.dim.Render("  no line is changed")})
 	}
+	digits := digits(hunks[len(hunks)-1])
 	for i, h := range hunks {
 		if i > 0 {
 			out = append(out, []string{s.dim.Render("  ⋮")})
 		}
 		if width >= sideWidth && plus > 0 && minus > 0 { // one side alone needs no second
-			out = append(out, s.beside(h, width)...)
+			out = append(out, s.beside(h, digits, width)...)
 		} else {
-			out = append(out, s.below(h, width)...)
+			out = append(out, s.below(h, digits, width)...)
 		}
 	}
 	return out
@@ -103,10 +104,23 @@ func row(content string) string {
 	return strings.ReplaceAll(strings.TrimRight(content, "\n"), "\t", "    ")
 }
 
-// below shows a hunk as a unified diff, with the numbers of lines.
-func (s styles) below(h *udiff.Hunk, width int) [][]string {
+// digits is how many the highest number of a line in a hunk has.
+func digits(h *udiff.Hunk) int {
 	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
-	digits := len(fmt.Sprint(from + len(h.Lines) + to))
+	for _, l := range h.Lines {
+		if l.Kind != udiff.Insert {
+			from++
+		}
+		if l.Kind != udiff.Delete {
+			to++
+		}
+	}
+	return len(fmt.Sprint(max(from, to) - 1))
+}
+
+// below shows a hunk as a unified diff, with the numbers of lines, of so many digits.
+func (s styles) below(h *udiff.Hunk, digits, width int) [][]string {
+	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
 	var out [][]string
 	for _, l := range h.Lines {
 		number, mark, style := 0, " ", s.plain
@@ -136,7 +150,7 @@ func (s styles) below(h *udiff.Hunk, width int) [][]string {
 }
 
 // beside shows a hunk with what was on the left and what will be on the right.
-func (s styles) beside(h *udiff.Hunk, width int) [][]string {
+func (s styles) beside(h *udiff.Hunk, digits, width int) [][]string {
 	type side struct {
 		number int
 		text   string
@@ -144,7 +158,6 @@ func (s styles) beside(h *udiff.Hunk, width int) [][]string {
 		there  bool
 	}
 	from, to := max(h.FromLine, 1), max(h.ToLine, 1)
-	digits := len(fmt.Sprint(max(from, to) + len(h.Lines)))
 	var lefts, rights []side
 	even := func() {
 		for len(lefts) < len(rights) {
@@ -216,14 +229,28 @@ func (s styles) beside(h *udiff.Hunk, width int) [][]string {
 // patch shows a patch in colours.
 func (s styles) patch(text string, width int) []string {
 	var out []string
+	was, is := 0, 0 // lines that the hunk still has of the file as it was, and as it is
 	for _, line := range strings.Split(strings.TrimRight(term.Clean(text), "\n"), "\n") {
-		if strings.HasPrefix(line, "index ") {
+		inside := was > 0 || is > 0
+		if !inside && strings.HasPrefix(line, "index ") {
 			continue // hashes say nothing to a person
 		}
+		if m := hunkHead.FindStringSubmatch(line); m != nil && !inside {
+			was, is = length(m[1]), length(m[2])
+		}
 		line = strings.ReplaceAll(line, "\t", "    ")
-		if signed(line) { // what is left of it is no line of another sign
-			for _, piece := range broken(line[1:], width-1) {
-				out = append(out, s.change(line[:1]+piece))
+		if line != "" && strings.Contains("+- ", line[:1]) && (inside || !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- ")) {
+			style := s.plain
+			switch line[0] {
+			case '-':
+				style, was = s.removed, was-1
+			case '+':
+				style, is = s.added, is-1
+			default:
+				was, is = was-1, is-1
+			}
+			for _, piece := range broken(line[1:], width-1) { // what is left of it is no line of another sign
+				out = append(out, style.Render(line[:1]+piece))
 			}
 			continue
 		}
@@ -232,9 +259,16 @@ func (s styles) patch(text string, width int) []string {
 	return out
 }
 
-// signed reports whether a line of a patch is one of a file: with a sign in front.
-func signed(line string) bool {
-	return line != "" && strings.Contains("+- ", line[:1]) && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- ")
+// hunkHead is how a hunk of a patch begins, with how many lines it has of the file as it
+// was and as it is.
+var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+
+// length reads one of these numbers, which is left out if it is 1.
+func length(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return 1
 }
 
 // quotedName is how git writes a name that is not plain ASCII.

@@ -146,6 +146,10 @@ func TestDiffs(t *testing.T) {
 	for _, width := range []int{50, 140} {
 		frame(t, fmt.Sprintf("diff-%d", width), strings.Join(newStyles(ThemeNone).edit(edit, width), "\n"), width)
 	}
+	near := tool.Edit{Path: "/w/a", Before: []byte("a\nb\nc\nd\ne\nf\ng\n"), After: []byte("a\nb\nc\nd\ne\nF\ng\n")}
+	if got := newStyles(ThemeNone).edit(near, 60); len(got) != 7 || got[1] != "3  c" || got[5] != "6 +F" {
+		t.Errorf("numbers of one digit stand as %q", got)
+	}
 	frame(t, "diff-dark", strings.Join(newStyles(ThemeDark).edit(edit, 60), "\n"), 60)
 	frame(t, "diff-new", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 60), "\n"), 60)
 	if got := strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 200), "\n"); strings.Contains(got, "│") {
@@ -163,6 +167,13 @@ func TestDiffs(t *testing.T) {
 	}
 	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that is\n- broken - where it \n-stands\n+a line with more to it \n+than there is room for\n a line that stays as it\n  is and has as much"; got != want {
 		t.Errorf("a broken line of a patch is shown as\n%q\nwant\n%q", got, want)
+	}
+	patch = "@@ -1,2 +1,2 @@ query\n--- what was said\n a\n+++ of it\n--- a/b.sql\n+++ b/b.sql\n"
+	dark := newStyles(ThemeDark)
+	for i, want := range []string{"", dark.removed.Render("--- what was said"), " a", dark.added.Render("+++ of it"), dark.strong.Render("--- a/b.sql"), dark.strong.Render("+++ b/b.sql")} {
+		if got := dark.patch(patch, 80)[i]; i > 0 && got != want {
+			t.Errorf("line %d of the patch is %q, want %q", i, got, want)
+		}
 	}
 	frame(t, "diff-gone", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Before: []byte("x\ny\n")}, 60), "\n"), 60)
 	frame(t, "diff-note", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", Gone: true, Note: "a directory, with all in it"}, 60), "\n"), 60)
@@ -380,6 +391,11 @@ func TestALongPathIsKnownByItsEnd(t *testing.T) {
 	b.update(eventMsg{agent.CallStarted{ID: "b", Tool: "read_file", Path: fits, Provider: "acme"}})
 	b.update(eventMsg{agent.CallDone{ID: "b", Tool: "read_file"}})
 	b.until("it has a line of its own", func() bool { return strings.Contains(b.all(), "✓ read_file [acme]\n  "+fits) })
+	b.update(eventMsg{agent.CallStarted{ID: "c", Tool: "read_file", Path: fits, Provider: "acme"}})
+	b.update(eventMsg{agent.CallDone{ID: "c", Tool: "read_file", Code: sandbox.CodeFileNotFound}})
+	b.until("how it ended has one, too", func() bool {
+		return strings.Contains(b.all(), "✗ read_file [acme]\n  "+fits+"\n  file not found")
+	})
 }
 
 // TestASearchShowsWhatItLooksFor holds that a call of grep or glob is told by its pattern

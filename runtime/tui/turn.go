@@ -269,11 +269,15 @@ const endedMost = 6
 // the question it was part of is gone.
 func (v *view) finish(mark string, c *card, end string) string {
 	if c.Command == "" {
-		line, rest := mark+" "+v.call(c, ""), "  "+strings.TrimSpace(oneLine(c.Says())+" "+end)
-		if c.Path != "" && ansi.StringWidth(line+rest) > v.width && ansi.StringWidth(rest) <= v.width {
-			return line + "\n" + rest
+		line, says := mark+" "+v.call(c, ""), "  "+oneLine(c.Says())
+		rest := strings.TrimRight(says+" "+end, " ")
+		switch {
+		case c.Path == "" || ansi.StringWidth(line+rest)-1 <= v.width || ansi.StringWidth(says) > v.width:
+			return v.called(mark, c, end)
+		case ansi.StringWidth(rest) > v.width:
+			rest = says + "\n" + v.fit("  "+end, "")
 		}
-		return v.called(mark, c, end)
+		return line + "\n" + rest
 	}
 	lines := strings.Split(v.hang(mark+" "+v.call(c, inLines(c.Says())), 2), "\n")
 	last := len(lines) - 1
