@@ -167,7 +167,17 @@ func foreign(dir string) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	tracked, err := lookGit(ctx, dir, "ls-files", "--", ".terraform")
+	// A repository that lies among the files keeps what it likes out of its index.
+	at, err := lookGit(ctx, dir, "rev-parse", "--absolute-git-dir")
+	if err != nil || !slices.Contains(strings.Split(filepath.ToSlash(strings.TrimRight(at, "\n")), "/"), ".git") {
+		return true
+	}
+	// What the repository brings may have been moved, or taken from the index, since.
+	args := []string{"ls-files", "--", ":(top,icase,glob)**/.terraform", ":(top,icase,glob)**/.terraform/**"}
+	if _, err := lookGit(ctx, dir, "rev-parse", "--quiet", "--verify", "HEAD"); err == nil {
+		args = slices.Insert(args, 1, "--with-tree=HEAD")
+	}
+	tracked, err := lookGit(ctx, dir, args...)
 	return err != nil || tracked != ""
 }
 

@@ -291,6 +291,36 @@ func TestForeign(t *testing.T) {
 	if !foreign(root) {
 		t.Error("of the repository")
 	}
+	git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+	moved := filepath.Join(root, "moved")
+	if err := os.Mkdir(moved, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(root, ".terraform"), filepath.Join(moved, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	git("add", "-u")
+	if !foreign(moved) {
+		t.Error("of the repository, moved, and taken from the index")
+	}
+	git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "y")
+	if foreign(moved) {
+		t.Error("of an older revision")
+	}
+	// A repository among the files, as a clone may bring it, says that it has none of them.
+	planted := filepath.Join(root, "planted")
+	git("init", "-q", "--bare", planted)
+	git("-C", planted, "config", "core.bare", "false")
+	git("-C", planted, "config", "core.worktree", ".")
+	if err := os.Rename(moved, filepath.Join(planted, "in")); err != nil {
+		t.Fatal(err)
+	}
+	if !foreign(filepath.Join(planted, "in")) {
+		t.Error("in a repository among the files")
+	}
+	if err := os.Rename(filepath.Join(planted, "in", ".terraform"), filepath.Join(root, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.RemoveAll(filepath.Join(root, ".git")); err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,13 @@ func construct(f syntax.Node) string {
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case nil, *syntax.File, *syntax.CallExpr, *syntax.Word, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.Lit, *syntax.CmdSubst, *syntax.Comment,
+		case nil, *syntax.File, *syntax.CallExpr, *syntax.Word, *syntax.SglQuoted, *syntax.Lit, *syntax.CmdSubst, *syntax.Comment,
 			*syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.CaseItem, *syntax.WordIter, *syntax.Redirect,
 			*syntax.TimeClause, *syntax.TestClause, *syntax.UnaryTest, *syntax.ParenTest, *syntax.BinaryCmd:
+		case *syntax.DblQuoted:
+			if n.Dollar {
+				say("a text that is translated")
+			}
 		case *syntax.Stmt:
 			if n.Background || n.Coprocess || n.Disown {
 				say("a job in the background")

@@ -473,6 +473,7 @@ var (
 	packages     = regexp.MustCompile(`^[A-Za-z0-9*][A-Za-z0-9.+_@*-]*$`)
 	buckets      = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{2,62}(?:/.*)?$`)
 	wordOnly     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	signs        = regexp.MustCompile(`%[-+ ]?G`)
 	locals       = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 	repositories = regexp.MustCompile(`^(?:github\.com/)?[\w-][\w.-]*/[\w-][\w.-]*$`)
 	queues       = regexp.MustCompile(`^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d+/[\w.-]+$`)
@@ -504,7 +505,7 @@ func (k kind) fits(c *command, w word) bool {
 	case aMode:
 		return w.static && w.text != "" && !strings.ContainsAny(w.text, "st") && strings.Trim(w.text, "ugoarwxX+-=,01234567") == "" && len(strings.TrimLeft(w.text, "0")) < 14 && !(strings.Trim(w.text, "01234567") == "" && len(strings.TrimLeft(w.text, "0")) > 3)
 	case aFormat:
-		return w.static && !w.glob && !strings.Contains(w.text, "%G") && !strings.Contains(w.text, "signature")
+		return w.static && !w.glob && !signs.MatchString(w.text) && !strings.Contains(w.text, "signature")
 	case aShape:
 		for _, p := range []string{"jsonpath=", "custom-columns=", "go-template="} {
 			if strings.HasPrefix(w.begins(), p) {

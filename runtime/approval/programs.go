@@ -140,6 +140,9 @@ func (c *command) run(words []word) {
 		return // judged where it was declared
 	}
 	c.dashed(args)
+	if name == "test" || name == "[" {
+		c.named(args)
+	}
 	for _, w := range args {
 		if credentialsOfMachine(w.text) && network(name) {
 			c.find(T5, "asks for the credentials of the machine")

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -247,6 +248,34 @@ func (c *command) tests(args []*syntax.Word) {
 	}
 	if foreign {
 		c.find(TX, "takes text that is not known for the name of a variable, which may run it")
+	}
+}
+
+// options reports whether a word may be, or become, the option of test that takes the
+// name of a variable.
+func (w word) options() bool {
+	switch {
+	case !w.open():
+		return w.text == "-v" || w.text == "-R"
+	case !w.static:
+		begins := w.begins()
+		return w.many && !w.found && (begins == "" || strings.HasPrefix("-v", begins) || strings.HasPrefix("-R", begins))
+	}
+	pattern := brackets.ReplaceAllString(w.text, "?")
+	v, err := path.Match(pattern, "-v")
+	r, _ := path.Match(pattern, "-R")
+	return v || r || err != nil
+}
+
+// named judges the same words once they are read, however the option is written and
+// whatever starts test: what follows it must be written in the line.
+func (c *command) named(args []word) {
+	for i, w := range args {
+		after := i > 0 && (args[i-1].options() || args[i-1].open() && w.open())
+		if w.open() && (after || w.spread && w.options()) {
+			c.find(TX, "takes text that is not known for the name of a variable, which may run it")
+			return
+		}
 	}
 }
 

@@ -307,6 +307,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 				text = c.Home + rest
 			}
 			w.text, w.glob, w.static = w.text+text, w.glob || glob, w.static && ok
+			w.spread = w.spread || glob
 		case *syntax.SglQuoted:
 			text, ok := x.Value, true
 			if x.Dollar {
@@ -340,6 +341,7 @@ func (c *command) text(parts []syntax.WordPart) word {
 				ok = false // it is split, or vanishes
 			}
 			w.glob = w.glob || strings.ContainsAny(value, "*?[")
+			w.spread = w.spread || strings.ContainsAny(value, "*?[")
 			w.text, w.static = w.text+value, w.static && ok
 			w.many = w.many || !ok
 		case *syntax.CmdSubst:
