@@ -200,6 +200,9 @@ func (c *command) program(name string, args []word) {
 		if c.Sways != nil {
 			c.sways(path.Clean(c.Workspace) + "/") // what was text may be a program then
 		}
+		if name == "chmod" {
+			c.Sways = nil // said; its mode is no name
+		}
 	case "mkdir":
 		c.Sways = nil // nothing obeys an empty directory
 	}

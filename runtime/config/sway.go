@@ -12,7 +12,11 @@ import (
 // compiled are the endings of the names of programs that a launcher makes of them, beside
 // codeNames.
 var compiled = []string{".rs", ".c", ".h", ".s", ".cc", ".cpp", ".cxx", ".hpp", ".m", ".java", ".kt", ".scala", ".swift", ".cs", ".fs", ".ex", ".erl", ".hs", ".ml", ".zig", ".nim", ".d",
-	".gradle", ".jsx", ".cts", ".vue", ".svelte", ".pyx", ".pyc", ".pth", ".rake", ".gemspec", ".mak", ".just", ".nix", ".cmake", ".jenkinsfile", ".el", ".vim", ".a", ".o", ".syso", ".node"}
+	".gradle", ".jsx", ".cts", ".vue", ".svelte", ".pyx", ".pyc", ".pth", ".rake", ".gemspec", ".mak", ".just", ".nix", ".cmake", ".jenkinsfile", ".csproj", ".fsproj", ".props", ".targets", ".bzl", ".bazel", ".cabal", ".sbt", ".clj", ".jl", ".r", ".erb", ".el", ".vim", ".a", ".o", ".syso", ".node"}
+
+// builders are further programs that run code of the project.
+var builders = []string{"go", "golangci-lint", "mage", "goreleaser", "ninja", "cmake", "ctest", "meson", "bazel", "bazelisk", "buck2", "dotnet", "swift", "stack", "cabal", "dune", "zig", "ruff", "mypy", "pylint", "flake8",
+	"rubocop", "rspec", "phpunit", "tsc", "vite", "webpack", "rollup", "next", "turbo", "nx", "lerna", "stylelint", "mocha", "playwright", "husky", "molecule", "ansible-lint", "terraform", "tofu", "terragrunt", "pulumi", "cdk", "packer"}
 
 // modules say where go takes what it builds from.
 var modules = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "modules.txt"}
@@ -79,8 +83,8 @@ func (c *Config) swayed(command []string, rel string, tree bool) string {
 		leads = leads || n.target == "" && (&Config{Root: c.Root}).code(n.name)
 	}
 	words := tokens(command)
-	launched := slices.ContainsFunc(words, func(t string) bool {
-		return launchers[path.Base(t)] != nil || path.Base(t) == "go"
+	launched := slices.ContainsFunc(append(c.spoken(command), words...), func(t string) bool {
+		return launchers[path.Base(t)] != nil || slices.Contains(builders, path.Base(t))
 	})
 	named := slices.ContainsFunc(words, func(t string) bool {
 		return strings.HasPrefix(t, "./") || !filepath.IsAbs(t) && slices.Contains(codeNames, strings.ToLower(path.Ext(t)))
@@ -105,8 +109,18 @@ func (c *Config) acts(words []string, rel string) bool {
 	if ext == "" || slices.Contains(codeNames, ext) || slices.Contains(compiled, ext) || slices.Contains(modules, base) || (&Config{Root: c.Root}).code(rel) {
 		return true
 	}
-	if (ext == ".yml" || ext == ".yaml") && slices.ContainsFunc(words, func(t string) bool { return strings.HasPrefix(path.Base(t), "ansible") }) {
-		return true
+	speaks := func(programs ...string) bool {
+		return slices.ContainsFunc(words, func(t string) bool { return slices.Contains(programs, path.Base(t)) })
+	}
+	switch ext {
+	case ".yml", ".yaml":
+		if speaks("ansible", "ansible-playbook", "ansible-lint", "molecule") {
+			return true
+		}
+	case ".tf", ".tofu", ".hcl":
+		if speaks("terraform", "tofu", "terragrunt", "packer") {
+			return true
+		}
 	}
 	for _, names := range launchers {
 		if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(path.Base(n), base) }) {
@@ -114,6 +128,22 @@ func (c *Config) acts(words []string, rel string) bool {
 		}
 	}
 	return false
+}
+
+// spoken are the words of the user's own scripts that a command names by their whole
+// path, as far as they are text.
+func (c *Config) spoken(command []string) []string {
+	var list []string
+	for _, w := range command {
+		if !filepath.IsAbs(w) || within(c.Root, w) {
+			continue
+		}
+		data, err := readBelow(filepath.Dir(w), filepath.Base(w), maxProgram)
+		if err == nil && strings.HasPrefix(string(data), "#!") {
+			list = append(list, tokens([]string{string(data)})...)
+		}
+	}
+	return list
 }
 
 // same reports whether two names below the root are one file.

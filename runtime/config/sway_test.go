@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,11 @@ func TestWhatAWriteSways(t *testing.T) {
 		{`'sh', 'new/check.sh'`, "new/check.sh", "the hook sh new/check.sh obeys new/check.sh"},
 		{`'sh', 'new/check.sh'`, "new/lib.sh", "the hook sh new/check.sh may obey new/lib.sh"},
 		{`'ansible-playbook', 'site.yml'`, "roles/a/tasks/main.yml", "the hook ansible-playbook site.yml may obey roles/a/tasks/main.yml"},
+		{`'terraform', 'validate'`, "main.tf", "the hook terraform validate may obey main.tf"},
+		{`'make', 'fmt'`, "main.tf", nothing},
+		{`'golangci-lint', 'run'`, "main.go", "the hook golangci-lint run may obey main.go"},
+		{`'HOME/lint.sh'`, "main.go", "the hook HOME/lint.sh may obey main.go"},
+		{`'HOME/tell.sh'`, "main.go", nothing},
 		{`'sh', '-c', 'cat >>log.txt'`, "log.txt", nothing},
 		{`'sh', '-c', 'cat >>log.txt'`, "a.sh", nothing},
 		{`'notify-send', 'done'`, "a.sh", nothing},
@@ -48,7 +54,10 @@ func TestWhatAWriteSways(t *testing.T) {
 	} {
 		t.Run(row.command+" "+row.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.user("[hooks.x]\nevent = 'after_tool'\ncommand = [" + row.command + "]\n")
+			home := filepath.Dir(w.home)
+			w.write(filepath.Join(home, "lint.sh"), "#!/bin/sh\nexec make fmt\n")
+			w.write(filepath.Join(home, "tell.sh"), "#!/bin/sh\nnotify-send done\n")
+			w.user("[hooks.x]\nevent = 'after_tool'\ncommand = [" + strings.ReplaceAll(row.command, "HOME", home) + "]\n")
 			w.write(filepath.Join(w.project, "scripts", "a.txt"), "")
 			w.write(filepath.Join(w.project, "run.txt"), "")
 			w.write(filepath.Join(w.project, "real.txt"), "all:\n")
@@ -67,7 +76,7 @@ func TestWhatAWriteSways(t *testing.T) {
 				t.Fatalf("%d hooks, %q, %v", len(c.Hooks), c.Untrusted, err)
 			}
 			at := c.Root + "/" + row.name
-			if got := c.Sways(at); got != row.want {
+			if got := c.Sways(at); strings.ReplaceAll(got, home, "HOME") != row.want {
 				t.Errorf("%q, want %q", got, row.want)
 			}
 		})
