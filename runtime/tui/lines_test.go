@@ -79,3 +79,26 @@ func TestWhatIsUnderWayStandsWhereItIsPrinted(t *testing.T) {
 	})
 	b.v.working = false
 }
+
+// TestAnOutputEndsWhereItIsSeenToEnd holds that what is told after all of an output cannot
+// be taken for a line of it.
+func TestAnOutputEndsWhereItIsSeenToEnd(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(80, 24))
+	b.v.working = true
+	call := func(id, command string) {
+		b.update(eventMsg{agent.CallStarted{ID: id, Tool: "execute", Command: command}})
+		b.update(eventMsg{agent.CallOutput{ID: id, Data: strings.Repeat("✓ execute rm\n", 30)}})
+		b.update(eventMsg{agent.CallDone{ID: id, Tool: "execute"}})
+	}
+	call("a", "list")
+	b.press("ctrl+o")
+	if view := b.view(); !strings.HasPrefix(view, "\nworking…") {
+		t.Errorf("the wait after it is\n%s", view)
+	}
+	call("b", "pwd")
+	b.until("it has room on both sides", func() bool {
+		return strings.Contains(b.all(), "  ✓ execute rm\n\nOutput 1, 30 lines: list\n") && strings.Contains(b.all(), "\n✓ execute rm\n\n✓ execute pwd")
+	})
+	b.v.working = false
+}

@@ -86,7 +86,7 @@ func (v *view) show(i int) tea.Cmd {
 	if kept := bytes.Count(o.text, []byte("\n")); kept < o.lines {
 		head += fmt.Sprintf(" (the first %d are not kept)", o.lines-kept)
 	}
-	return v.tell(byTool, v.styled(v.styles.strong, head)+"\n"+v.styled(v.styles.dim, string(o.text)))
+	return v.tell(again, v.styled(v.styles.strong, head)+"\n"+v.styled(v.styles.dim, string(o.text)))
 }
 
 // output is the command of that name.

@@ -18,6 +18,7 @@ const (
 	byUser              // what the user sent
 	byModel             // what the model says
 	byTool              // what was done
+	again               // all of what was printed once
 )
 
 // printedMsg says that a piece of the scrollback is printed.
@@ -29,7 +30,7 @@ func (v *view) say(text string) tea.Cmd { return v.tell(aside, text) }
 // tell is say for lines of a sort, which have room to those of another.
 func (v *view) tell(as sort, text string) tea.Cmd {
 	if as != aside {
-		if v.told != aside && (v.told != as || as == byUser) {
+		if v.told != aside && (v.told != as || as == byUser || as == again) {
 			text = "\n" + text
 		}
 		v.told = as

@@ -432,7 +432,7 @@ func (v *view) parted() bool {
 	case v.card() != nil:
 		return v.told != aside && v.told != byTool
 	}
-	return v.told == byUser
+	return v.told == byUser || v.told == again
 }
 
 // openMost is how much of an open block is rendered. The end of a longer one is
