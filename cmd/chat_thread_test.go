@@ -372,7 +372,7 @@ func TestOnesOwnCommandIsShownAsItWasTyped(t *testing.T) {
 	p.say("Say hello")
 	p.await(`Hello\.`)
 	p.say("/resume")
-	p.await(`(?s)go on with:.*> ! echo by me  `)
+	p.await(`(?s)go on with:.*> !echo by me  `)
 	p.keys("Enter")
 	p.await(`(?s)Going on with.*› !echo by me\s+› What was it\?\s+Seen\.\s+This conversation goes on`)
 	if strings.Contains(p.screen(), "I ran this command myself") {
