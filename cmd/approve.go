@@ -244,10 +244,29 @@ func ofProject(root, search, name string, wrote bool) bool {
 		}
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
 			to := real(filepath.Join(dir, name)) // a link may lead into the project
-			return strings.HasPrefix(to, root+string(filepath.Separator))
+			return strings.HasPrefix(to, root+string(filepath.Separator)) || chosenLater(dir, to) && chooses(root)
 		}
 	}
 	return false
+}
+
+// chosenLater reports whether a program is one of a manager of versions, which starts
+// another that it looks for when it runs.
+func chosenLater(dir, to string) bool {
+	return filepath.Base(dir) == "shims" || slices.Contains([]string{"mise", "rtx", "asdf", "proto-shim", "volta-shim"}, filepath.Base(to))
+}
+
+// chooses reports whether a file below root that names versions of programs names a
+// directory with one: "nodejs path:./tools".
+func chooses(root string) bool {
+	return named(root, func(name string) bool {
+		base := strings.ToLower(filepath.Base(name))
+		if base != ".tool-versions" && !(strings.Contains(name, "mise") && strings.HasSuffix(base, ".toml")) && !(strings.HasPrefix(base, ".") && strings.HasSuffix(base, "-version")) {
+			return false
+		}
+		data, err := os.ReadFile(filepath.Join(root, name))
+		return err != nil || strings.Contains(string(data), "path:") || strings.Contains(string(data), "..")
+	})
 }
 
 // linksOut reports whether a link below root leads out of it. A tree that is too

@@ -354,3 +354,33 @@ func TestProgramsOfTheProject(t *testing.T) {
 		}
 	}
 }
+
+// A manager of versions starts the program that a file of the project names.
+func TestProgramsThatTheProjectChooses(t *testing.T) {
+	root, shims := real(t.TempDir()), filepath.Join(real(t.TempDir()), "shims")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(shims, "node"), "")
+	for _, row := range []struct {
+		name, text string
+		want       bool
+	}{
+		{".tool-versions", "nodejs 20.1.0\n", false}, {".tool-versions", "nodejs path:./tools\n", true}, {"sub/.tool-versions", "nodejs path:./tools\n", true}, {"README.md", "path:./tools\n", false},
+		{"mise.toml", "[tools]\nnode = \"path:tools\"\n", true}, {".mise/config.toml", "[tools]\nnode = \"20\"\n", false}, {".python-version", "3.12\n", false}, {".python-version", "../../tools\n", true},
+	} {
+		write(filepath.Join(root, row.name), row.text)
+		if got := ofProject(root, shims, "node", false); got != row.want {
+			t.Errorf("%s: %q: %v", row.name, row.text, got)
+		}
+		if err := os.Remove(filepath.Join(root, row.name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

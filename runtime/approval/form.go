@@ -473,7 +473,7 @@ var (
 	packages     = regexp.MustCompile(`^[A-Za-z0-9*][A-Za-z0-9.+_@*-]*$`)
 	buckets      = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{2,62}(?:/.*)?$`)
 	wordOnly     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
-	signs        = regexp.MustCompile(`%[-+ ]?G`)
+	signs        = regexp.MustCompile(`%[-+ ]*G`)
 	locals       = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 	repositories = regexp.MustCompile(`^(?:github\.com/)?[\w-][\w.-]*/[\w-][\w.-]*$`)
 	queues       = regexp.MustCompile(`^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d+/[\w.-]+$`)

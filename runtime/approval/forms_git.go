@@ -24,7 +24,7 @@ git cat-file: -tspe text text
 git merge-base: -a --all --is-ancestor --fork-point --octopus --independent text*
 git name-rev: --name-only --tags --refs=text --always text*
 git show-ref: -dqs?num --head --heads --branches --tags --verify --hash?num --abbrev?num text*
-git for-each-ref: --format=fmt --sort=text --count=num --contains=text --merged?text --no-merged?text --points-at=text text*
+git for-each-ref: --format=fmt --sort=fmt --count=num --contains=text --merged?text --no-merged?text --points-at=text text*
 git grep: -#niwvlLcohHEGFPpWIazqr -e=text -f=file -ABCm=num --cached --untracked --no-color --color?text --heading --break --column --count --name-only --and --or --not --all-match --max-depth=num --exclude-standard --no-exclude-standard --ignore-case --line-number --word-regexp --files-with-matches --fixed-strings --extended-regexp --perl-regexp
  --show-function --function-context --quiet text*
 git count-objects: -vH --verbose --human-readable
@@ -32,8 +32,8 @@ git check-ignore: -vnqz --verbose --non-matching --no-index text*
 git var: name
 git version: --build-options
 git cherry: -v text*
-git branch: -arvl --all --remotes --verbose --list --show-current --contains=text --no-contains=text --merged?text --no-merged?text --sort=text --format=fmt --points-at=text --color?text --no-color --column?text --no-column text*
-git tag: -l -n?num --list --contains=text --merged?text --no-merged?text --sort=text --format=fmt --points-at=text --column?text text*
+git branch: -arvl --all --remotes --verbose --list --show-current --contains=text --no-contains=text --merged?text --no-merged?text --sort=fmt --format=fmt --points-at=text --color?text --no-color --column?text --no-column text*
+git tag: -l -n?num --list --contains=text --merged?text --no-merged?text --sort=fmt --format=fmt --points-at=text --column?text text*
 git remote: -v --verbose
 git remote get-url: --all --push name
 git reflog: @log

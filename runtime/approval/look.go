@@ -36,6 +36,9 @@ func (c *command) look(name string, args []word) {
 			c.followed()
 		}
 		c.chosen(o.values("-g", "--glob", "--iglob", "--include"))
+		if name == "zgrep" && slices.ContainsFunc(args, func(w word) bool { return strings.Contains(w.text, "\n") }) {
+			c.find(T3, "may run lines of a name of more than one") // older ones make a program of sed of it
+		}
 	case "fd", "fdfind":
 		c.fd(name, args)
 		return

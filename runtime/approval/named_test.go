@@ -13,10 +13,12 @@ func TestVariablesOfTest(t *testing.T) {
 		`test "-v" "$(cat f)"`, `[ '-v' "$(cat f)" ]`, `test \-v "$(cat f)"`, `test -"v" "$(cat f)"`, `x=$(cat f); test "-v" "$x"`, `o=-v; test "$o" "$(cat f)"`, `for o in -v; do for f in *; do test "$o" "$f"; done; done`,
 		`for f in *; do test "-v" "$f"; done`, `while read -r f; do [ "-v" "$f" ]; done < f`, `test ! "-v" "$(cat f)"`, `test x = x -a "-R" "$(cat f)"`, `test "-$(cat f)" "$(cat f)"`, `builtin test -v "$(cat f)"`, `command [ -v "$(cat f)" ]`, `for f in *; do builtin test -v "$f"; done`,
 		`bash -c 'test "-v" "$0"' x`, `test -v a*`, `[ -v a* ]`, `[ "-v" a* ]`, `builtin test -v a*`, `test *`, `[ * ]`, `test ?v x`, `builtin test -[!e] x`, `x='*'; builtin test $x`,
+		// Some make a program of the name of a file.
+		`zgrep x $'|\n;e id\n#.gz'`, "zgrep x 'a\nb'", "zgrep -e x -- 'a\nb'",
 		// A text that is translated is read again.
 		`echo $"hi"`, `TEXTDOMAINDIR=.; TEXTDOMAIN=m; echo $"hi"`, `bash -c 'cat $"hi"'`,
 		// A format of git's may hold a sign before the letter.
-		`git log -1 --format=%+GG`, `git log -1 --format=%-G?`, `git log -1 --pretty='format:% GK'`, `git show -s --format=x%-GS`,
+		`git log -1 --format=%+GG`, `git log -1 --format=%-G?`, `git log -1 --pretty='format:% GK'`, `git show -s --format=x%-GS`, `git log -1 --format=%+-GS`, `git branch --sort=signature`, `git tag -l --sort=-signature:key`, `git for-each-ref --sort=*signature`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict == approval.Allow {
 			t.Errorf("%q is allowed (%s)", line, j.Finding.Tier)
@@ -24,7 +26,7 @@ func TestVariablesOfTest(t *testing.T) {
 	}
 	for _, line := range []string{
 		`for f in *; do test -f "$f"; done`, `[ -f *.tf ]`, `test "$(cat f)" -nt f`, `[ "$(wc -l < f)" -gt 3 ]`, `[ "$(git rev-parse HEAD)" = "$(git rev-parse main)" ]`, `test -n "$(git status --porcelain)"`, `test -v HOME`, `[ -e d/* ]`,
-		`for f in *.md; do [ -s "$f" ] && echo "$f"; done`, `git log -1 --format='%h %an%+b'`, `echo "$(ls)"`,
+		`for f in *.md; do [ -s "$f" ] && echo "$f"; done`, `git log -1 --format='%h %an%+b'`, `git tag --sort=-creatordate`, `git branch --sort=-committerdate`, `echo "$(ls)"`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
