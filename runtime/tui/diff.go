@@ -137,7 +137,7 @@ func (s styles) below(h *udiff.Hunk, digits, width int) [][]string {
 			to++
 		}
 		var lines []string
-		for i, piece := range broken(row(l.Content), width-digits-3) {
+		for i, piece := range broken(row(l.Content), width-digits-2) {
 			label := fmt.Sprintf("%*d", digits, number)
 			if i > 0 {
 				label = strings.Repeat(" ", digits)

@@ -150,6 +150,10 @@ func TestDiffs(t *testing.T) {
 	if got := newStyles(ThemeNone).edit(near, 60); len(got) != 7 || got[1] != "3  c" || got[5] != "6 +F" {
 		t.Errorf("numbers of one digit stand as %q", got)
 	}
+	full := tool.Edit{Path: "/w/a", Before: []byte("a\n"), After: []byte(strings.Repeat("x", 17) + "\n")}
+	if got := newStyles(ThemeNone).edit(full, 20); len(got) != 3 || ansi.StringWidth(got[2]) != 20 {
+		t.Errorf("a line that fits stands as %q", got)
+	}
 	frame(t, "diff-dark", strings.Join(newStyles(ThemeDark).edit(edit, 60), "\n"), 60)
 	frame(t, "diff-new", strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 60), "\n"), 60)
 	if got := strings.Join(newStyles(ThemeNone).edit(tool.Edit{Path: "/w/a", New: true, After: []byte("x\ny\n")}, 200), "\n"); strings.Contains(got, "│") {
