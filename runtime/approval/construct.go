@@ -22,7 +22,11 @@ func construct(f syntax.Node) string {
 		switch n := n.(type) {
 		case nil, *syntax.File, *syntax.CallExpr, *syntax.Word, *syntax.SglQuoted, *syntax.Lit, *syntax.CmdSubst, *syntax.Comment,
 			*syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.CaseItem, *syntax.WordIter, *syntax.Redirect,
-			*syntax.TimeClause, *syntax.TestClause, *syntax.UnaryTest, *syntax.ParenTest, *syntax.BinaryCmd:
+			*syntax.TimeClause, *syntax.TestClause, *syntax.ParenTest, *syntax.BinaryCmd:
+		case *syntax.UnaryTest:
+			if w, is := n.X.(*syntax.Word); (n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar) && !(is && variables.MatchString(w.Lit())) {
+				say("a test of a variable that the line does not name")
+			}
 		case *syntax.DblQuoted:
 			if n.Dollar {
 				say("a text that is translated")

@@ -66,6 +66,7 @@ const (
 	anID     kind = "ids"     // of Azure
 	aQuery   kind = "query"   // of AWS and Azure, written out
 	aWord    kind = "word"    // of letters, digits and dashes: it becomes part of an address
+	aVar     kind = "var"     // a variable, with no more than a number in its subscript
 	aLocal   kind = "local"   // a variable of the line's own
 	aRepo    kind = "repo"    // of the forge, by its owner and its name
 )
@@ -552,6 +553,8 @@ func (k kind) fits(c *command, w word) bool {
 		return w.static && !strings.HasPrefix(w.text, "@") && !strings.Contains(w.text, "://")
 	case aWord:
 		return w.static && wordOnly.MatchString(w.text)
+	case aVar:
+		return w.static && variables.MatchString(w.text)
 	case aLocal:
 		return w.static && locals.MatchString(w.text)
 	case aRepo:

@@ -14,8 +14,8 @@ pwd: -LP
 cd: +first +names -LP look
 pushd,popd: look
 read: +first -rs -dpt=text local*
-unset: +first -vf name*
-wait: +first -n -p=text text*
+unset: +first -vf var*
+wait: +first -n -p=var text*
 jobs: -lnprs num*
 trap: +first -lp text text*
 umask: -S num

@@ -267,12 +267,15 @@ func (w word) options() bool {
 	return v || r || err != nil
 }
 
+// variables matches the name of a variable, or of one of an array that has a number.
+var variables = regexp.MustCompile(`^[A-Za-z_]\w*(?:\[(?:\d+|@|\*)\])?$`)
+
 // named judges the same words once they are read, however the option is written and
 // whatever starts test: what follows it must be written in the line.
 func (c *command) named(args []word) {
 	for i, w := range args {
 		after := i > 0 && (args[i-1].options() || args[i-1].open() && w.open())
-		if w.open() && (after || w.spread && w.options()) {
+		if w.open() && (after || w.spread && w.options()) || i > 0 && args[i-1].options() && strings.Contains(w.text, "[") && !variables.MatchString(w.text) {
 			c.find(TX, "takes text that is not known for the name of a variable, which may run it")
 			return
 		}
