@@ -14,7 +14,7 @@ func TestVariablesOfTest(t *testing.T) {
 		`for f in *; do test "-v" "$f"; done`, `while read -r f; do [ "-v" "$f" ]; done < f`, `test ! "-v" "$(cat f)"`, `test x = x -a "-R" "$(cat f)"`, `test "-$(cat f)" "$(cat f)"`, `builtin test -v "$(cat f)"`, `command [ -v "$(cat f)" ]`, `for f in *; do builtin test -v "$f"; done`,
 		`bash -c 'test "-v" "$0"' x`, `test -v a*`, `[ -v a* ]`, `[ "-v" a* ]`, `builtin test -v a*`, `test *`, `[ * ]`, `test ?v x`, `builtin test -[!e] x`, `x='*'; builtin test $x`,
 		// A subscript is worked out, whatever it names.
-		`x=$(cat f); test "-v" 'a[x]'`, `x=$(cat f); builtin test -v 'a[x]'`, `x=$(cat f); [[ -v 'a[x]' ]]`, `[[ -v "$(cat f)" ]]`, `for x in $(cat f); do builtin test -v 'a[x+1]'; done`, `x=$(cat f); unset 'a[x]'`, `x=$(cat f); builtin unset 'HOME[x]'`, `x=$(cat f); wait -n -p 'a[x]'`,
+		`x=$(cat f); test "-v" 'a[x]'`, `x=$(cat f); builtin test -v 'a[x]'`, `x=$(cat f); [[ -v 'a[x]' ]]`, `[[ -v "$(cat f)" ]]`, `for x in $(cat f); do builtin test -v 'a[x+1]'; done`, `x=$(cat f); unset 'a[x]'`, `builtin test $(cat f)`, `builtin [ $(cat f) ]`, `x=$(cat f); builtin test $x`, `test -v$IFS"$(cat f)"`, `x=$(cat f); builtin unset 'HOME[x]'`, `x=$(cat f); wait -n -p 'a[x]'`,
 		// Some make a program of the name of a file.
 		`zgrep x $'|\n;e id\n#.gz'`, "zgrep x 'a\nb'", "zgrep -e x -- 'a\nb'",
 		// A text that is translated is read again.

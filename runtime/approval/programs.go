@@ -141,7 +141,7 @@ func (c *command) run(words []word) {
 	}
 	c.dashed(args)
 	if name == "test" || name == "[" {
-		c.named(args)
+		c.named(args, direct)
 	}
 	for _, w := range args {
 		if credentialsOfMachine(w.text) && network(name) {

@@ -272,10 +272,11 @@ var variables = regexp.MustCompile(`^[A-Za-z_]\w*(?:\[(?:\d+|@|\*)\])?$`)
 
 // named judges the same words once they are read, however the option is written and
 // whatever starts test: what follows it must be written in the line.
-func (c *command) named(args []word) {
+func (c *command) named(args []word, direct bool) {
 	for i, w := range args {
+		apart := w.many && (!direct || w.begins() != "") // it may become the option and the name
 		after := i > 0 && (args[i-1].options() || args[i-1].open() && w.open())
-		if w.open() && (after || w.spread && w.options()) || i > 0 && args[i-1].options() && strings.Contains(w.text, "[") && !variables.MatchString(w.text) {
+		if w.open() && (apart || after || w.spread && w.options()) || i > 0 && args[i-1].options() && strings.Contains(w.text, "[") && !variables.MatchString(w.text) {
 			c.find(TX, "takes text that is not known for the name of a variable, which may run it")
 			return
 		}
