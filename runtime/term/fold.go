@@ -78,7 +78,20 @@ func fold(b *strings.Builder, line string, width, hang int) {
 	}
 }
 
-// untabbed is a line with its tabs as the spaces that they are on a terminal.
+// Untab is text with its tabs as the spaces that they are on a terminal, so that what
+// was printed in columns stays in them.
+func Untab(text string) string {
+	if !strings.Contains(text, "\t") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = untabbed(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// untabbed is such a line.
 func untabbed(line string) string {
 	if !strings.Contains(line, "\t") {
 		return line

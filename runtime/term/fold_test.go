@@ -65,3 +65,16 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
+
+func TestUntab(t *testing.T) {
+	for text, want := range map[string]string{
+		"no tab":               "no tab",
+		"a\tb\nlonger is\tb\n": "a       b\nlonger is       b\n",
+		"12345678\tb":          "12345678        b",
+		"\x1b[1m你\x1b[m\tb":    "\x1b[1m你\x1b[m      b",
+	} {
+		if got := term.Untab(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

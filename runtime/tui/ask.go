@@ -60,12 +60,15 @@ func (v *view) question(room int) string {
 	most := max(room-len(reason), 1)
 	v.seen = len(lines) <= most
 	if !v.seen {
+		key, end := "; v shows all", "… v shows all"
+		if v.refusing || v.editing { // a letter is typed
+			key, end = "", "…"
+		}
 		if most == 1 {
-			end := "… v shows all"
 			lines = []string{ansi.Truncate(lines[0], max(v.width-3-ansi.StringWidth(end), 8), "") + " " + v.styles.dim.Render(end)}
 		} else {
 			most--
-			rest := fmt.Sprintf("… %s more; v shows all", unseen(all, most))
+			rest := fmt.Sprintf("… %s more%s", unseen(all, most), key)
 			lines = append(lines[:most:most], v.styles.dim.Render(rest))
 		}
 	}

@@ -102,3 +102,42 @@ func TestAnOutputEndsWhereItIsSeenToEnd(t *testing.T) {
 	})
 	b.v.working = false
 }
+
+// TestWhatIsPrintedInColumnsStaysInThem holds that a tab goes as far as on a terminal.
+func TestWhatIsPrintedInColumnsStaysInThem(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(80, 24))
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: "pods"}})
+	b.update(eventMsg{agent.CallOutput{ID: "a", Data: "NAME\t\tREADY\tSTATUS\nshop-7d9\t1/1\tRunning\n"}})
+	const name, shop = "NAME            READY   STATUS\n", "shop-7d9        1/1     Running"
+	if got := b.view(); !strings.Contains(got, "  "+name+"  "+shop) {
+		t.Errorf("under way:\n%s", got)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.until("it is printed in columns", func() bool { return strings.Contains(b.all(), "\n  "+name+"  "+shop) })
+	b.typed("/output 1")
+	b.press("enter")
+	b.until("all of it is", func() bool { return strings.Contains(b.all(), "\n"+name+shop) })
+}
+
+// TestNoKeyIsNamedThatWouldBeTyped changes and refuses a call that is longer than there
+// is room for: v is a letter of the answer there.
+func TestNoKeyIsNamedThatWouldBeTyped(t *testing.T) {
+	b := open(t, &desk{mode: approval.Manual})
+	b.update(sized(80, 24))
+	b.v.typed = time.Time{}
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: strings.Repeat("true\n", 60)}},
+		Offers:  []approval.Choice{approval.Once, approval.Refuse},
+	}, make(chan approval.Answer, 1)})
+	for _, key := range []string{"e", "n"} {
+		if view := b.view(); !strings.Contains(view, " lines more; v shows all\n") {
+			t.Fatalf("it is not said that there is more:\n%s", view)
+		}
+		b.press(key)
+		if view := b.view(); strings.Contains(view, "v shows all") || !strings.Contains(view, " lines more\n") {
+			t.Errorf("after %s:\n%s", key, view)
+		}
+		b.press("esc")
+	}
+}

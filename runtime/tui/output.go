@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/talkops-ai/talkops/runtime/term"
 )
 
 // An Output is what a command printed, for looking at it once more.
@@ -86,7 +88,7 @@ func (v *view) show(i int) tea.Cmd {
 	if kept := bytes.Count(o.text, []byte("\n")); kept < o.lines {
 		head += fmt.Sprintf(" (the first %d are not kept)", o.lines-kept)
 	}
-	return v.tell(again, v.styled(v.styles.strong, head)+"\n"+v.styled(v.styles.dim, string(o.text)))
+	return v.tell(again, v.styled(v.styles.strong, head)+"\n"+v.styled(v.styles.dim, term.Untab(term.Clean(string(o.text)))))
 }
 
 // output is the command of that name.

@@ -644,7 +644,7 @@ func TestWhatACommandPrintsKeepsItsColumns(t *testing.T) {
 	table := "NAME      READY\n  shop\t1/1\n"
 	b.v.event(agent.CallStarted{ID: "a", Tool: "execute", Command: "kubectl get pods"})
 	b.v.event(agent.CallOutput{ID: "a", Data: table})
-	shown := "  NAME      READY\n    shop    1/1\n"
+	shown := "  NAME      READY\n    shop  1/1\n"
 	if !strings.Contains(trimmed(b.view()), shown) {
 		t.Errorf("while it runs:\n%s", b.view())
 	}

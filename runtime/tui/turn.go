@@ -323,7 +323,7 @@ func (v *view) call(c *card, what string) string {
 
 // columns is a line that was printed as it stands below a call, with its columns.
 func columns(l string) string {
-	return "  " + strings.TrimRight(strings.ReplaceAll(term.Neutral(l), "\t", "    "), " \r\n")
+	return "  " + strings.TrimRight(term.Untab(term.Neutral(l)), " \r\n")
 }
 
 // printed is such a line, cut to the window.
