@@ -141,3 +141,15 @@ func TestNoKeyIsNamedThatWouldBeTyped(t *testing.T) {
 		b.press("esc")
 	}
 }
+
+// TestAnOptionInAnAnswerStaysWhole lets the model name one where the line ends.
+func TestAnOptionInAnAnswerStaysWhole(t *testing.T) {
+	for width := 40; width < 80; width++ {
+		got := newStyles(ThemeDark).markdown("Look at **all** of them: `kubectl get pods --all-namespaces -o wide --sort-by=.metadata.name` tells.\n", width)
+		for _, word := range []string{"--all-namespaces", "--sort-by=.metadata.name"} {
+			if !strings.Contains(got, word) {
+				t.Errorf("in %d columns %s is broken:\n%s", width, word, got)
+			}
+		}
+	}
+}

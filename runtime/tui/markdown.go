@@ -151,6 +151,15 @@ func (p *page) wrap(s string, width int) []string {
 	if s == "" {
 		return nil
 	}
+	return strings.Split(between(s, func(s string) string { return lipgloss.Wrap(s, width, "") }), "\n")
+}
+
+// inColumn is what stands in a column of a table, which may be narrower than a name with
+// hyphens.
+func inColumn(s string, width int) []string {
+	if s == "" {
+		return nil
+	}
 	return strings.Split(lipgloss.Wrap(s, width, ""), "\n")
 }
 
@@ -257,7 +266,7 @@ func (p *page) table(n *east.Table, width int) []string {
 		height := 1
 		for i := range columns {
 			if i < len(row) {
-				wrapped[i] = p.wrap(row[i], widths[i])
+				wrapped[i] = inColumn(row[i], widths[i])
 			}
 			height = max(height, len(wrapped[i]))
 		}

@@ -294,9 +294,14 @@ func (v *view) wrap(text string) string {
 	return wrapped(text, v.width)
 }
 
-// wrapped is text in lines of at most width columns, broken between words. A hyphen
-// is part of its word: "--" at the end of a line would be read as a word of a command.
+// wrapped is text in lines of at most width columns, broken between words.
 func wrapped(text string, width int) string {
+	return between(strings.ReplaceAll(text, "\t", "    "), func(text string) string { return ansi.Wrap(text, width, "") })
+}
+
+// between is text that wrap breaks between words. A hyphen is part of its word: "--" at
+// the end of a line would be read as a word of a command.
+func between(text string, wrap func(string) string) string {
 	const stays = '\u2011' // as wide as a hyphen, and nothing breaks at it
 	var was []rune
 	text = strings.Map(func(r rune) rune {
@@ -305,13 +310,13 @@ func wrapped(text string, width int) string {
 			return stays
 		}
 		return r
-	}, strings.ReplaceAll(text, "\t", "    "))
+	}, text)
 	return strings.Map(func(r rune) rune {
 		if r == stays && len(was) > 0 {
 			r, was = was[0], was[1:]
 		}
 		return r
-	}, ansi.Wrap(text, width, ""))
+	}, wrap(text))
 }
 
 func (v *view) echo(text string) tea.Cmd {
