@@ -2,6 +2,7 @@ package approval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -108,4 +109,54 @@ func (c *command) plainly(f *syntax.File) {
 	if what := construct(f); what != "" {
 		c.find(T3, "uses more of the shell than looking takes: "+what)
 	}
+}
+
+// requoted finds quotes in a variable, or in arithmetic, that is itself in quotes or in
+// a here-document: shells, and the parser, differ in whether they are quotes there.
+func (c *command) requoted(f syntax.Node) {
+	var in []syntax.Node
+	found := false
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if n == nil {
+			in = in[:len(in)-1]
+			return true
+		}
+		in = append(in, n)
+		switch x := n.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			found = found || nestedIn(in[:len(in)-1])
+		case *syntax.Lit:
+			found = found || strings.ContainsAny(x.Value, `'"`) && nestedIn(in[:len(in)-1])
+		case *syntax.Redirect:
+			// Its document is walked, too, but does not show that it is one.
+			if x.Hdoc != nil {
+				c.requoted(&syntax.DblQuoted{Parts: x.Hdoc.Parts})
+			}
+		}
+		return true
+	})
+	if found {
+		c.find(TX, "is quoted in a way that shells read differently")
+	}
+}
+
+// nestedIn reports whether the innermost of these nodes that counts is a variable in
+// quotes, or arithmetic.
+func nestedIn(in []syntax.Node) bool {
+	taken := false
+	for _, n := range slices.Backward(in) {
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.ArithmExp:
+			return true
+		case *syntax.ParamExp:
+			taken = true
+		case *syntax.DblQuoted:
+			if taken {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package approval
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,7 +48,14 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	}
 }
 
+// continued matches what may be a comment with a backslash at its end: the shell reads
+// the next line as a command, the parser as more of the comment.
+var continued = regexp.MustCompile("(?m)(?:^|[ \\t;&|()<>`])#.*\\\\\r?$")
+
 func parse(text string, lang syntax.LangVariant) *syntax.File {
+	if continued.MatchString(text) {
+		return nil
+	}
 	f, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil
@@ -74,6 +82,7 @@ func judge(f *syntax.File, line string, at Context, posix bool, names *settled, 
 		c.dirs = nil
 	}
 	c.plainly(f)
+	c.requoted(f)
 	c.statements(f)
 	c.list(f.Stmts)
 }
