@@ -2,6 +2,7 @@ package approval
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -128,8 +129,11 @@ func (c *command) requoted(f syntax.Node) {
 		case *syntax.Lit:
 			found = found || strings.ContainsAny(x.Value, `'"`) && nestedIn(in[:len(in)-1])
 		case *syntax.Redirect:
-			// Its document is walked, too, but does not show that it is one.
-			if x.Hdoc != nil {
+			if x.Op != syntax.Hdoc && x.Op != syntax.DashHdoc {
+				break
+			}
+			found = found || c.misread(x)
+			if x.Hdoc != nil { // it is walked, too, but does not show that it is a document
 				c.requoted(&syntax.DblQuoted{Parts: x.Hdoc.Parts})
 			}
 		}
@@ -159,4 +163,39 @@ func nestedIn(in []syntax.Node) bool {
 		}
 	}
 	return false
+}
+
+// Ends of here-documents that all shells, and the parser, take for the same.
+var (
+	ending = regexp.MustCompile(`^(?:[\w.+-]+|'[\w.+-]+'|"[\w.+-]+"|\\[\w.+-]+)$`)
+	cut    = regexp.MustCompile(`(?m)^\t*[^ \t\n]*\\\r?$`)
+)
+
+// misread reports whether shells may see another end of a here-document: its name is not
+// plain, a line begins with it, or a line becomes it that a backslash joins.
+func (c *command) misread(r *syntax.Redirect) bool {
+	from, to, size := r.Word.Pos().Offset(), r.Word.End().Offset(), uint(len(c.from))
+	if from > to || to > size || !ending.MatchString(c.from[from:to]) {
+		return true
+	}
+	if r.Hdoc == nil {
+		return false
+	}
+	begin, end := r.Hdoc.Pos().Offset(), r.Hdoc.End().Offset()
+	if begin > end || end > size {
+		return true
+	}
+	name := strings.Trim(c.from[from:to], "'\"\\")
+	lines := strings.Split(c.from[begin:end], "\n")
+	last := len(lines) - 1
+	if strings.TrimLeft(lines[last], "\t") != name {
+		return true
+	}
+	for _, line := range lines[:last] {
+		if strings.HasPrefix(strings.TrimLeft(line, "\t"), name) {
+			return true
+		}
+	}
+	body := strings.Join(lines[:last], "\n")
+	return name == c.from[from:to] && (cut.MatchString(body) || strings.HasSuffix(body, "\\") || strings.HasSuffix(body, "\\\r"))
 }

@@ -48,9 +48,10 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	}
 }
 
-// continued matches what may be a comment with a backslash at its end: the shell reads
-// the next line as a command, the parser as more of the comment.
-var continued = regexp.MustCompile("(?m)(?:^|[ \\t;&|()<>`])#.*\\\\\r?$")
+// continued matches what may be a comment with a backslash at its end, where the shell
+// reads the next line as a command, and the parser as more of the comment; and a sign
+// that a backslash parts from the next, which makes something else of it.
+var continued = regexp.MustCompile("(?m)(?:(?:^|[ \\t;&|()<>`])#.*|[$<>({\\[`])\\\\\r?$")
 
 func parse(text string, lang syntax.LangVariant) *syntax.File {
 	if continued.MatchString(text) {
