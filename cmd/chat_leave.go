@@ -69,7 +69,9 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		}
 		a.warnf("  %s %s%s", mark, name, kept[c.Name])
 	}
+	there := false
 	if out, err := h.Apply(ctx, h.Run.Project, take, true); err == nil && len(out.Already) == len(take) {
+		there = true
 		a.warnf("All of it is in the project already.")
 	}
 	a.warnf("What becomes of it? Enter alone is a patch.")
@@ -85,7 +87,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		word, name, _ := strings.Cut(answer, " ")
 		switch strings.ToLower(word) {
 		case "", "p", "patch":
-			return wish{what: "patch"}
+			return wish{what: "patch", there: there}
 		case "a", "apply":
 			return wish{what: "apply"}
 		case "b", "branch":
@@ -98,12 +100,16 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			}
 			return wish{what: "branch", where: name}
 		case "d", "discard":
-			a.warnf("Nothing is taken over. To have it after all, until it is removed: talkops sandbox apply %s", term.Clean(h.Run.ID))
+			if there {
+				a.warnf("What is in the project stays there.")
+			} else {
+				a.warnf("Nothing is taken over. To have it after all, until it is removed: talkops sandbox apply %s", term.Clean(h.Run.ID))
+			}
 			return wish{what: "none"}
 		case "k", "keep":
 			if s.Fresh && !lost {
 				s.KeepRunning(true)
-				return wish{what: "patch"}
+				return wish{what: "patch", there: there}
 			}
 		}
 		a.warnf("%s is none of these.", quoted(answer))

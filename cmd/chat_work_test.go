@@ -91,6 +91,32 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	}
 }
 
+// TestChatLeavesAfterApplying holds that work which is in the project already is not said
+// to be missing there, whatever is answered.
+func TestChatLeavesAfterApplying(t *testing.T) {
+	for answer, said := range map[string]string{"": `patch: .*changes\.patch`, "d": `What is in the project stays there\.`} {
+		t.Run("answer "+answer, func(t *testing.T) {
+			t.Parallel()
+			srv := modeltest.New(t)
+			srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All done."})
+			p := inTerminal(t, 100, 30, srv, daytona(daytonatest.New(t)), "--sandbox", "daytona", "--smart", "-m", "Do the work")
+			p.await(`All done\.`)
+			p.say("/apply")
+			p.await(`applied to the project: 1 change`)
+			p.say("/exit")
+			p.await(`All of it is in the project already\.\s+What becomes of it\?`)
+			p.say(answer)
+			p.await(`(?s)` + said + `.*ended with 0`)
+			if wrong := regexp.MustCompile(`to make the changes here|Nothing is taken over`).FindString(p.screen()); wrong != "" {
+				t.Errorf("%q is said of what is there:\n%s", wrong, p.screen())
+			}
+			if data, err := os.ReadFile(filepath.Join(p.dir, "work.txt")); err != nil || string(data) != "work\n" {
+				t.Errorf("work.txt: %q, %v", data, err)
+			}
+		})
+	}
+}
+
 // TestChatDiscards takes nothing over, and says how it can be had still. Without
 // colours there are none.
 func TestChatDiscards(t *testing.T) {

@@ -37,13 +37,16 @@ func (e *exportError) Unwrap() error { return e.err }
 
 // A wish is what becomes of the work at the end of a run: "patch", "branch",
 // "apply" or "none", and where to.
-type wish struct{ what, where string }
+type wish struct {
+	what, where string
+	there       bool // all of it is in the project already
+}
 
 // wantExport reads the setting, before anything is started.
 func (a *app) wantExport(cfg *config.Config) (wish, error) {
 	v := cfg.Value("sandbox.export")
 	what, where, _ := strings.Cut(cfg.Sandbox.Export, ":")
-	w := wish{what, where}
+	w := wish{what: what, where: where}
 	switch {
 	case what == "" || what == "ask" && where == "":
 		return wish{what: "patch"}, nil // there is nobody to ask
@@ -162,7 +165,9 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	for _, file := range work.Patch {
 		warn("patch: %s", file)
 	}
-	note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
+	if !w.there {
+		note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
+	}
 	return work, nil
 }
 
