@@ -55,7 +55,7 @@ apk info,list,search: -v --installed pkg*
 make gmake ruby perl php node nodejs bc julia = -v | --version
 python python2 python3 deno less pip pip3 uv dc = -V | --version
 lua luajit expect = -v
-pypy pypy3 Rscript cmake vim nvim emacs nano man pipx gem just nix m4 ghci pwsh elixir = --version
+pypy pypy3 Rscript cmake vim nvim emacs nano man pipx gem just nix m4 ghci pwsh = --version
 java = -version | --version
 tmux = -V
 direnv = version | --version
