@@ -249,7 +249,14 @@ func (s styles) patch(text string, width int) []string {
 			default:
 				was, is = was-1, is-1
 			}
-			for _, piece := range broken(line[1:], width-1) { // what is left of it is no line of another sign
+			pieces := []string{line[1:]}
+			if ansi.StringWidth(line) > width { // what is left of it is no line of another sign
+				pieces = broken(line[1:], width-ansi.StringWidth(line[:1]+goesOn))
+			}
+			for i, piece := range pieces {
+				if i > 0 {
+					piece = goesOn + strings.TrimPrefix(piece, " ")
+				}
 				out = append(out, style.Render(line[:1]+piece))
 			}
 			continue
@@ -258,6 +265,10 @@ func (s styles) patch(text string, width int) []string {
 	}
 	return out
 }
+
+// goesOn stands before what is left of a line that was broken, which is no line of its
+// own.
+const goesOn = "↳ "
 
 // hunkHead is how a hunk of a patch begins, with how many lines it has of the file as it
 // was and as it is.

@@ -169,7 +169,7 @@ func TestDiffs(t *testing.T) {
 			t.Errorf("too wide: %q", l)
 		}
 	}
-	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that is\n- broken - where it \n-stands\n+a line with more to it \n+than there is room for\n a line that stays as it\n  is and has as much"; got != want {
+	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that \n-↳ is broken - where it \n-↳ stands\n+a line with more to \n+↳ it than there is room\n+↳ for\n a line that stays as \n ↳ it is and has as much"; got != want {
 		t.Errorf("a broken line of a patch is shown as\n%q\nwant\n%q", got, want)
 	}
 	patch = "@@ -1,2 +1,2 @@ query\n--- what was said\n a\n+++ of it\n--- a/b.sql\n+++ b/b.sql\n"

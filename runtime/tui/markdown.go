@@ -160,7 +160,7 @@ func inColumn(s string, width int) []string {
 	if s == "" {
 		return nil
 	}
-	return strings.Split(lipgloss.Wrap(s, width, ""), "\n")
+	return strings.Split(lipgloss.Wrap(s, width, "/"), "\n") // a path is read on
 }
 
 // code renders code, each line broken where it does not fit.
