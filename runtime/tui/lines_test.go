@@ -157,10 +157,12 @@ func TestAnOptionInAnAnswerStaysWhole(t *testing.T) {
 // TestAPathInATableIsBrokenBehindASlash lets the model name one that a column is too
 // narrow for.
 func TestAPathInATableIsBrokenBehindASlash(t *testing.T) {
-	got := newStyles(ThemeNone).markdown("| What | Where |\n|---|---|\n| the ingress of the shop | deploy/overlays/staging/ingress.yaml |\n", 50)
-	for _, part := range []string{"overlays/", "staging/", "ingress.yaml"} {
-		if !strings.Contains(got, part) {
-			t.Errorf("%s is broken:\n%s", part, got)
+	for width := 36; width < 60; width++ {
+		got := newStyles(ThemeNone).markdown("| What | Where |\n|---|---|\n| the ingress of the shop | deploy/overlays/staging/ingress.yaml |\n", width)
+		for _, part := range []string{"deploy/", "overlays/", "staging/", "ingress.yaml"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("in %d columns %s is broken:\n%s", width, part, got)
+			}
 		}
 	}
 }
