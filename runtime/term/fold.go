@@ -62,7 +62,7 @@ func fold(b *strings.Builder, line string, width, hang int) {
 		wide := ansi.StringWidth(p.text)
 		switch {
 		case first:
-		case at+len(p.space)+wide <= width:
+		case at+len(p.space)+wide <= width, at+len(p.space) <= hang: // a line of its own would give it no more room
 			b.WriteString(p.space)
 			at += len(p.space)
 		default:

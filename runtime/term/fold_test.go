@@ -19,6 +19,8 @@ func TestFold(t *testing.T) {
 		{"between words", 20, "the changes are saved in a place\n", "the changes are\n  saved in a place\n"},
 		{"an indented line", 20, "  exit 1 after a very long time", "  exit 1 after a\n    very long time"},
 		{"a word that is too wide", 20, "saved in /home/acme/.talkops/saved/0a1b2c3d4e5f now", "saved in\n  /home/acme/.talkops/saved/0a1b2c3d4e5f\n  now"},
+		{"a word that is too wide behind a mark", 20, "  M deploy/overlays/staging.yaml: kept", "  M deploy/overlays/staging.yaml:\n    kept"},
+		{"a word that is too wide in a list", 20, "- deploy/overlays/staging.yaml", "- deploy/overlays/staging.yaml"},
 		{"wide characters", 20, "你好 世界 你好 世界 你好", "你好 世界 你好 世界\n  你好"},
 		{"colours have no width", 20, "\x1b[1mone two three\x1b[0m four five", "\x1b[1mone two three\x1b[0m four\n  five"},
 		{"a command gets its own line", 40, "to make the changes here: talkops sandbox apply 0a1b", "to make the changes here:\n  talkops sandbox apply 0a1b"},
