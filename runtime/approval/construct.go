@@ -2,8 +2,6 @@ package approval
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -101,101 +99,21 @@ func constants(x syntax.ArithmExpr) bool {
 	return false
 }
 
-// plainly asks where a text uses more of the shell than that, and would run on a
-// computer that stays.
+// plainly asks where the letters of a text are read differently by shells; and where it
+// uses more of the shell than looking takes, or is not plain in its letters, and would
+// run on a computer that stays.
 func (c *command) plainly(f *syntax.File) {
+	letters := unplain(c.from)
+	if letters.differs != "" {
+		c.find(TX, "is read differently by shells: "+letters.differs)
+	}
 	if c.Place.Disposable {
 		return
+	}
+	if letters.unplain != "" {
+		c.find(T3, "is not plain in its letters: "+letters.unplain)
 	}
 	if what := construct(f); what != "" {
 		c.find(T3, "uses more of the shell than looking takes: "+what)
 	}
-}
-
-// requoted finds quotes in a variable, or in arithmetic, that is itself in quotes or in
-// a here-document: shells, and the parser, differ in whether they are quotes there.
-func (c *command) requoted(f syntax.Node) {
-	var in []syntax.Node
-	found := false
-	syntax.Walk(f, func(n syntax.Node) bool {
-		if n == nil {
-			in = in[:len(in)-1]
-			return true
-		}
-		in = append(in, n)
-		switch x := n.(type) {
-		case *syntax.SglQuoted, *syntax.DblQuoted:
-			found = found || nestedIn(in[:len(in)-1])
-		case *syntax.Lit:
-			found = found || strings.ContainsAny(x.Value, `'"`) && nestedIn(in[:len(in)-1])
-		case *syntax.Redirect:
-			if x.Op != syntax.Hdoc && x.Op != syntax.DashHdoc {
-				break
-			}
-			found = found || c.misread(x)
-			if x.Hdoc != nil { // it is walked, too, but does not show that it is a document
-				c.requoted(&syntax.DblQuoted{Parts: x.Hdoc.Parts})
-			}
-		}
-		return true
-	})
-	if found {
-		c.find(TX, "is quoted in a way that shells read differently")
-	}
-}
-
-// nestedIn reports whether the innermost of these nodes that counts is a variable in
-// quotes, or arithmetic.
-func nestedIn(in []syntax.Node) bool {
-	taken := false
-	for _, n := range slices.Backward(in) {
-		switch n.(type) {
-		case *syntax.CmdSubst, *syntax.ProcSubst:
-			return false
-		case *syntax.ArithmExp:
-			return true
-		case *syntax.ParamExp:
-			taken = true
-		case *syntax.DblQuoted:
-			if taken {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Ends of here-documents that all shells, and the parser, take for the same.
-var (
-	ending = regexp.MustCompile(`^(?:[\w.+-]+|'[\w.+-]+'|"[\w.+-]+"|\\[\w.+-]+)$`)
-	cut    = regexp.MustCompile(`(?m)^\t*[^ \t\n]*\\\r?$`)
-)
-
-// misread reports whether shells may see another end of a here-document: its name is not
-// plain, a line begins with it, or a line becomes it that a backslash joins.
-func (c *command) misread(r *syntax.Redirect) bool {
-	from, to, size := r.Word.Pos().Offset(), r.Word.End().Offset(), uint(len(c.from))
-	if from > to || to > size || !ending.MatchString(c.from[from:to]) {
-		return true
-	}
-	if r.Hdoc == nil {
-		return false
-	}
-	begin, end := r.Hdoc.Pos().Offset(), r.Hdoc.End().Offset()
-	if begin > end || end > size {
-		return true
-	}
-	name := strings.Trim(c.from[from:to], "'\"\\")
-	lines := strings.Split(c.from[begin:end], "\n")
-	last := len(lines) - 1
-	if strings.TrimLeft(lines[last], "\t") != name {
-		return true
-	}
-	for _, line := range lines[:last] {
-		if strings.HasPrefix(strings.TrimLeft(line, "\t"), name) {
-			return true
-		}
-	}
-	body := strings.Join(lines[:last], "\n")
-	return name == c.from[from:to] && (cut.MatchString(body) || strings.HasSuffix(body, "\\") || strings.HasSuffix(body, "\\\r"))
 }

@@ -3,7 +3,6 @@ package approval
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -48,15 +47,7 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	}
 }
 
-// continued matches what may be a comment with a backslash at its end, where the shell
-// reads the next line as a command, and the parser as more of the comment; and a sign
-// that a backslash parts from the next, which makes something else of it.
-var continued = regexp.MustCompile("(?m)(?:(?:^|[ \\t;&|()<>`])#.*|[$<>({\\[`])\\\\\r?$")
-
 func parse(text string, lang syntax.LangVariant) *syntax.File {
-	if continued.MatchString(text) {
-		return nil
-	}
 	f, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil
@@ -83,7 +74,6 @@ func judge(f *syntax.File, line string, at Context, posix bool, names *settled, 
 		c.dirs = nil
 	}
 	c.plainly(f)
-	c.requoted(f)
 	c.statements(f)
 	c.list(f.Stmts)
 }

@@ -50,7 +50,6 @@ func (c *command) line(text string) {
 			inner.in = input{}
 			inner.vars, inner.from = map[string]string{}, text // what it is given may be another shell's
 			inner.plainly(f)
-			inner.requoted(f)
 			inner.statements(f)
 			inner.list(f.Stmts)
 		}
