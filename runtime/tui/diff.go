@@ -249,21 +249,27 @@ func (s styles) patch(text string, width int) []string {
 			default:
 				was, is = was-1, is-1
 			}
-			pieces := []string{line[1:]}
-			if ansi.StringWidth(line) > width { // what is left of it is no line of another sign
-				pieces = broken(line[1:], width-ansi.StringWidth(line[:1]+goesOn))
-			}
-			for i, piece := range pieces {
-				if i > 0 {
-					piece = goesOn + strings.TrimPrefix(piece, " ")
-				}
+			for _, piece := range marked(line[1:], width-1) { // what is left of it is no line of another sign
 				out = append(out, style.Render(line[:1]+piece))
 			}
 			continue
 		}
-		out = append(out, broken(s.change(named(line)), width)...)
+		out = append(out, marked(s.change(named(line)), width)...) // nor is what is left of a name that begins with one
 	}
 	return out
+}
+
+// marked is a line of a patch in pieces of at most width columns; those behind the first
+// begin with goesOn.
+func marked(line string, width int) []string {
+	if ansi.StringWidth(line) <= width {
+		return []string{line}
+	}
+	pieces := broken(line, width-ansi.StringWidth(goesOn))
+	for i := 1; i < len(pieces); i++ {
+		pieces[i] = goesOn + strings.TrimPrefix(pieces[i], " ")
+	}
+	return pieces
 }
 
 // goesOn stands before what is left of a line that was broken, which is no line of its
