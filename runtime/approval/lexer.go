@@ -139,6 +139,8 @@ func (l *lexer) command(nested bool) {
 				l.odd("an extended pattern")
 			case l.peek(1) == '(' && l.first():
 				l.odd("arithmetic as a command")
+			case l.awaited:
+				l.odd("a here-document within a group")
 			}
 			l.at++
 			l.within()
