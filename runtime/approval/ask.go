@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +51,8 @@ type Attended struct {
 
 // Approve implements Approver. It waits for the person.
 func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
-	d, err := a.Policy().Approve(ctx, req)
+	policy := a.Policy()
+	d, err := policy.Approve(ctx, req)
 	if err != nil || d.Allow || d.Kind == ByPolicy {
 		return d, err
 	}
@@ -68,7 +70,7 @@ func (a *Attended) Approve(ctx context.Context, req Request) (Decision, error) {
 	if eachTime(req, d) {
 		q.Offers = q.Offers[:1]
 	}
-	if rule := ruleFor(req, d); rule != "" && a.Remember != nil {
+	if rule := ruleFor(req, d, policy.Context.Workspace); rule != "" && a.Remember != nil {
 		q.Offers, q.Rule = append(q.Offers, Always), rule
 	}
 	q.Offers = append(q.Offers, Refuse)
@@ -121,12 +123,16 @@ func eachTime(req Request, d Decision) bool {
 	return d.Tier == TX || d.Tier == T4 || req.Plan.Effect == tool.Writes && d.Tier == T3
 }
 
-// ruleFor is the rule that would allow exactly this call, or "" where no rule may.
-func ruleFor(req Request, d Decision) string {
+// ruleFor is the rule that would allow exactly this call, or "" where no rule may. A file
+// in the workspace has its name there, as the next machine has it elsewhere.
+func ruleFor(req Request, d Decision, workspace string) string {
 	if eachTime(req, d) || d.Tier == T5 || d.Kind == Unparsed {
 		return ""
 	}
 	text := req.Tool + ": " + req.Plan.Path
+	if rel, inside := strings.CutPrefix(path.Clean(req.Plan.Path), path.Clean(workspace)+"/"); inside {
+		text = req.Tool + ": " + rel
+	}
 	if req.Plan.Effect == tool.Runs {
 		text = strings.TrimSpace(req.Plan.Command)
 		if name, _, ok := strings.Cut(text, ":"); ok && slices.Contains(Tools, name) {

@@ -140,3 +140,41 @@ func TestWhatALinkMadeOfIt(t *testing.T) {
 		}
 	}
 }
+
+// What is always allowed in one machine is in the next, whose workspace is elsewhere.
+func TestAlwaysHoldsInTheNextMachine(t *testing.T) {
+	request := func(c approval.Context, name string) approval.Request {
+		return approval.Request{Tool: "edit_file", Place: c.Place, Plan: tool.Plan{Effect: tool.Writes, Path: name}}
+	}
+	next := inBox
+	next.Workspace, next.Dir = "/home/daytona", "/home/daytona"
+	for _, row := range []struct {
+		name, rule, again string
+	}{
+		{"/workspace/deploy/shop.yaml", "edit_file: deploy/shop.yaml", "/home/daytona/deploy/shop.yaml"},
+	} {
+		var remembered []string
+		a := &approval.Attended{
+			Policy: func() approval.Policy { return approval.Policy{Mode: approval.Manual, Context: inBox} },
+			Ask: func(context.Context, approval.Question) (approval.Answer, error) {
+				return approval.Answer{Choice: approval.Always}, nil
+			},
+			Remember: func(rule string) error { remembered = append(remembered, rule); return nil },
+		}
+		if d, err := a.Approve(t.Context(), request(inBox, row.name)); err != nil || !d.Allow || !slices.Equal(remembered, []string{row.rule}) {
+			t.Errorf("%s: %+v, %v, remembered %q", row.name, d, err, remembered)
+			continue
+		}
+		rules, err := approval.ParseRules(remembered, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := approval.Policy{Mode: approval.Manual, Context: next, Rules: rules}
+		if d, err := p.Approve(t.Context(), request(next, row.again)); err != nil || !d.Allow {
+			t.Errorf("%s: %+v, %v", row.again, d, err)
+		}
+		if d, err := p.Approve(t.Context(), request(next, path.Dir(row.again)+"/other.yaml")); err != nil || d.Allow {
+			t.Errorf("another file beside %s is allowed: %+v, %v", row.again, d, err)
+		}
+	}
+}
