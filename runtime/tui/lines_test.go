@@ -173,3 +173,17 @@ func TestABrokenNameInAPatchIsNoLineOfIt(t *testing.T) {
 		t.Errorf("the patch is shown as\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestAPathWiderThanALineIsBrokenBehindASlash holds for what is asked and for answers.
+func TestAPathWiderThanALineIsBrokenBehindASlash(t *testing.T) {
+	const path = "/home/daytona/infrastructure/overlays/staging/checkout-api/deployment-patch.yaml"
+	for width := 30; width < 78; width++ {
+		for _, got := range []string{wrapped("changes "+path, width), newStyles(ThemeNone).markdown("It is "+path+" that changed.\n", width)} {
+			for _, part := range strings.SplitAfter(path, "/") {
+				if !strings.Contains(got, part) {
+					t.Errorf("in %d columns %s is broken:\n%s", width, part, got)
+				}
+			}
+		}
+	}
+}

@@ -151,7 +151,7 @@ func (p *page) wrap(s string, width int) []string {
 	if s == "" {
 		return nil
 	}
-	return strings.Split(between(s, func(s string) string { return lipgloss.Wrap(s, width, "") }), "\n")
+	return strings.Split(between(s, func(s string) string { return lipgloss.Wrap(s, width, breaks(s, width)) }), "\n")
 }
 
 // inColumn is what stands in a column of a table, which may be narrower than a name with

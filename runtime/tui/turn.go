@@ -303,7 +303,11 @@ func (v *view) called(mark string, c *card, end string) string {
 		path := oneLine(c.Path)
 		over := ansi.StringWidth(line) + 1 + ansi.StringWidth(end) - v.width
 		if over > 0 && over+1 < ansi.StringWidth(path) {
-			line = strings.TrimSuffix(line, path) + ansi.TruncateLeft(path, over+1, "…")
+			seen := ansi.TruncateLeft(path, over+1, "…")
+			if i := strings.IndexByte(seen, '/'); i > 0 && i < len(seen)-1 {
+				seen = "…" + seen[i:] // from the beginning of a name
+			}
+			line = strings.TrimSuffix(line, path) + seen
 		}
 	}
 	return v.fit(line, end)

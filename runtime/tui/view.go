@@ -296,7 +296,18 @@ func (v *view) wrap(text string) string {
 
 // wrapped is text in lines of at most width columns, broken between words.
 func wrapped(text string, width int) string {
-	return between(strings.ReplaceAll(text, "\t", "    "), func(text string) string { return ansi.Wrap(text, width, "") })
+	return between(strings.ReplaceAll(text, "\t", "    "), func(text string) string { return ansi.Wrap(text, width, breaks(text, width)) })
+}
+
+// breaks are the letters behind which words of text are broken: a slash, if one of them
+// has no room in a line.
+func breaks(text string, width int) string {
+	for word := range strings.FieldsSeq(text) {
+		if ansi.StringWidth(word) > width {
+			return "/"
+		}
+	}
+	return ""
 }
 
 // between is text that wrap breaks between words. A hyphen is part of its word: "--" at
