@@ -490,6 +490,10 @@ func TestLongLinesOfCodeAreBrokenBetweenWords(t *testing.T) {
 			t.Errorf("%q is broken as %q", line, got)
 		}
 	}
+	got := ansi.Strip(newStyles(ThemeDark).markdown("```sh\ntwenty columns, then a word\n```\n", 22))
+	if want := "  twenty columns, then\n  a word"; strings.TrimRight(got, "\n") != want {
+		t.Errorf("code is\n%q, want\n%q", got, want)
+	}
 }
 
 // TestWhatIsRefusedStandsAsWhatRan holds the room before a call to be the same for both.

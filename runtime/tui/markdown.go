@@ -163,12 +163,16 @@ func inColumn(s string, width int) []string {
 	return strings.Split(lipgloss.Wrap(s, width, "/"), "\n") // a path is read on
 }
 
-// code renders code, each line broken where it does not fit.
+// code renders code, each line broken where it does not fit. The space between two words
+// that a break stands between moves none of them.
 func (p *page) code(lang, body string, width int) []string {
 	h := p.styles.highlighter(lang)
 	var out []string
 	for _, line := range strings.Split(strings.TrimRight(body, "\n"), "\n") {
-		for _, piece := range broken(h.line(line), width-2) {
+		for i, piece := range broken(h.line(line), width-2) {
+			if shown := ansi.Strip(piece); i > 0 && strings.HasPrefix(shown, " ") {
+				piece = ansi.Cut(piece, 1, ansi.StringWidth(shown))
+			}
 			out = append(out, "  "+piece)
 		}
 	}
