@@ -15,6 +15,8 @@ func TestVariablesOfTest(t *testing.T) {
 		`bash -c 'test "-v" "$0"' x`, `test -v a*`, `[ -v a* ]`, `[ "-v" a* ]`, `builtin test -v a*`, `test *`, `[ * ]`, `test ?v x`, `builtin test -[!e] x`, `x='*'; builtin test $x`,
 		// A subscript is worked out, whatever it names.
 		`x=$(cat f); test "-v" 'a[x]'`, `x=$(cat f); builtin test -v 'a[x]'`, `x=$(cat f); [[ -v 'a[x]' ]]`, `[[ -v "$(cat f)" ]]`, `for x in $(cat f); do builtin test -v 'a[x+1]'; done`, `x=$(cat f); unset 'a[x]'`, `builtin test $(cat f)`, `builtin [ $(cat f) ]`, `x=$(cat f); builtin test $x`, `test -v$IFS"$(cat f)"`, `x=$(cat f); builtin unset 'HOME[x]'`, `x=$(cat f); wait -n -p 'a[x]'`,
+		// A format of printf sets a variable to how much was printed: the path, to a directory of the project.
+		`printf 'ab%n' PATH; ls`, `printf -- '%s%-5ln' ab PATH && ls`, `x='ab%n'; printf "$x" PATH; ls`, `printf 'ab%n' BASH_ENV; bash -c ls`, `builtin printf %n PATH`, `printf '%1$n' PATH`,
 		// Some make a program of the name of a file.
 		`zgrep x $'|\n;e id\n#.gz'`, "zgrep x 'a\nb'", "zgrep -e x -- 'a\nb'",
 		// A text that is translated is read again.
@@ -29,6 +31,7 @@ func TestVariablesOfTest(t *testing.T) {
 	for _, line := range []string{
 		`for f in *; do test -f "$f"; done`, `[ -f *.tf ]`, `test "$(cat f)" -nt f`, `[ "$(wc -l < f)" -gt 3 ]`, `[ "$(git rev-parse HEAD)" = "$(git rev-parse main)" ]`, `test -n "$(git status --porcelain)"`, `test -v HOME`, `[[ -v HOME ]]`, `x=1; unset x`, `[ -e d/* ]`,
 		`for f in *.md; do [ -s "$f" ] && echo "$f"; done`, `git log -1 --format='%h %an%+b'`, `git tag --sort=-creatordate`, `git branch --sort=-committerdate`, `echo "$(ls)"`,
+		`printf '%s: %-20s %5.2f%% %*d\n' a b 1 5 2`, `printf '%(%F)T %b %q\n' -1 'a\n' b`, `printf %s\\n "$(cat f)"`, `printf 'a\nb\n'`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)

@@ -263,6 +263,9 @@ func (c *command) does(name string, args []word) {
 		for _, w := range o.values("-v") {
 			c.variableOf(w)
 		}
+		if len(o.operands) > 0 && !formatted.MatchString(o.operands[0].text) {
+			c.find(TX, "may give a variable a number, by which it decides what programs run")
+		}
 		c.find(T0, "looks")
 	case "cat", "head", "tail", "wc", "cut", "tr", "nl", "tac", "rev", "fold", "fmt", "column", "join", "paste", "comm", "cmp", "diff", "colordiff", "od", "hexdump", "strings", "md5sum", "sum",
 		"sha1sum", "sha256sum", "sha512sum", "sha224sum", "sha384sum", "b2sum", "cksum", "shasum", "md5", "base64", "base32", "expand", "unexpand", "tsort", "zcat", "bzcat", "xzcat", "zstdcat",

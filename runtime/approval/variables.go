@@ -283,6 +283,9 @@ func (c *command) named(args []word, direct bool) {
 	}
 }
 
+// formatted matches a format of printf that only prints: "%n" sets a variable.
+var formatted = regexp.MustCompile(`^(?:[^%]|%(?:%|[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[hlLjzt]*[diouxXeEfFgGaAcsbqQ]|\([^()]*\)T))*$`)
+
 // number reports whether what a command prints is a number whatever it is given.
 func number(x *syntax.CmdSubst) bool {
 	if len(x.Stmts) != 1 {
