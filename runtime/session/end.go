@@ -26,7 +26,11 @@ func (s *Session) destroy() error {
 		return err
 	}
 	s.over()
-	s.opts.Note("%s %s is ended", d.Title, s.lease.ID)
+	saved := ""
+	if s.home != nil && len(s.home.Changes) > 0 && !s.lease.Unsaved {
+		saved = "; its work is saved on this computer"
+	}
+	s.opts.Note("%s %s is ended%s", d.Title, s.lease.ID, saved)
 	return s.opts.Leases.Remove(s.lease.Run)
 }
 
