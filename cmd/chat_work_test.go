@@ -161,7 +161,7 @@ func TestWhatIsSetAsideIsToldOnce(t *testing.T) {
 			p.say("/exit")
 			p.await(`changed in the sandbox: 2 written, 0 deleted\s+A \.github/workflows/ci\.yaml: set aside, since it acts on\s+this computer\s+A docs/runbook\.md\s+What becomes of it\?`)
 			p.say("apply")
-			p.await(`(?s)is ended; its work\s+is saved on this computer\s+"\.github/workflows/ci\.yaml" is set aside, since it acts on\s+this computer; it is kept:\s+talkops sandbox diff --all [0-9a-f]+\s+applied to the project: 1 change\s`)
+			p.await(`(?s)is ended; its work is\s+saved\s+"\.github/workflows/ci\.yaml" is set aside, since it acts on\s+this computer; it is kept:\s+talkops sandbox diff --all [0-9a-f]+\s+applied to the project: 1 change\s`)
 			p.await(`ended with 0`)
 			if _, err := os.Stat(filepath.Join(p.dir, "docs", "runbook.md")); err != nil {
 				t.Error(err)

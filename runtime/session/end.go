@@ -28,7 +28,7 @@ func (s *Session) destroy() error {
 	s.over()
 	saved := ""
 	if s.home != nil && len(s.home.Changes) > 0 && !s.lease.Unsaved {
-		saved = "; its work is saved on this computer"
+		saved = "; its work is saved"
 	}
 	s.opts.Note("%s %s is ended%s", d.Title, s.lease.ID, saved)
 	return s.opts.Leases.Remove(s.lease.Run)
