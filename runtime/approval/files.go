@@ -97,7 +97,15 @@ func (c *command) copy(name string, args []word) {
 	if o.has("-T", "--no-target-directory") && len(from) > 0 {
 		from[0].text += "/." // what is in it
 	}
+	keeps := tree || o.has("-P", "-d", "--no-dereference") || abbreviated(o, "--no-dereference", "--recursive", "--archive")
 	for _, w := range from {
+		if keeps && c.linked != nil && (!w.static || w.glob || c.holdsLink(w)) {
+			*c.linked = true
+			for _, dir := range to {
+				at, _ := c.places(dir)
+				c.fill(at)
+			}
+		}
 		c.placed(w, to, tree, name != "mv")
 		switch name {
 		case "mv":
