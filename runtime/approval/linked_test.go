@@ -26,7 +26,8 @@ func TestCopiesOfLinks(t *testing.T) {
 	}
 	for line, want := range map[string]approval.Verdict{
 		`cp -P l k; cat f > k; git status`: approval.Ask, `cp -d l k; cat f > k`: approval.Ask, `cp -a l k && cp f k`: approval.Ask, `cp -r tree to; cat f > to/l`: approval.Ask, `mv tree to; tee to/l < f`: approval.Ask,
-		`cp -r plain to; cat f > to/g`: approval.Allow, `cp -r tree to`: approval.Allow, `cp -r tree to; cat f > g`: approval.Allow,
+		`while read -r i; do cat f > k; cp -P l k; done < f`: approval.Ask,
+		`cp -r plain to; cat f > to/g`:                       approval.Allow, `cp -r tree to`: approval.Allow, `cp -r tree to; cat f > g`: approval.Allow,
 	} {
 		if j := approval.Judge(line, c, ""); j.Verdict != want {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
