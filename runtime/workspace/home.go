@@ -78,6 +78,8 @@ type Home struct {
 
 	earlier  *Home           // of a session in the same sandbox before; may be nil
 	baseless map[string]bool // names whose content as it was sent is nowhere
+
+	stands map[string]map[string]*Entry // by directory and name: what Apply left there; nil: nothing
 }
 
 // A held is the state of a file in the sandbox whose content is here, and the sum

@@ -361,6 +361,51 @@ func TestWorkIsBroughtHomeBitByBit(t *testing.T) {
 	}
 }
 
+// What was applied while a session goes on is no change of the user's when more of it is
+// applied later.
+func TestWorkIsAppliedAgainAsItGoesOn(t *testing.T) {
+	root, box, sb, h := sent(t, map[string]string{"a": "one\ntwo\nthree\nfour\nfive\n", "b": "b\n", "gone": "gone\n", "mine": "mine\n"})
+	apply := func(script, want string) *Outcome {
+		t.Helper()
+		sh(t, box, script)
+		if err := h.Bring(t.Context(), sb, true); err != nil {
+			t.Fatal(err)
+		}
+		for _, dry := range []bool{true, false} {
+			out, err := h.Apply(t.Context(), root, h.Changes, dry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, c := range out.Conflicts {
+				names = append(names, c.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("after %s (dry %v) these conflict: %q, want %q: %+v", script, dry, got, want, out.Conflicts)
+			}
+			if !dry {
+				return out
+			}
+		}
+		return nil
+	}
+	apply(`sed -i s/one/ONE/ a; echo new > new; rm gone; echo x > mine`, "")
+	sh(t, root, `sed -i s/five/FIVE/ a; echo other > mine`) // the user's own, meanwhile
+	out := apply(`sed -i s/two/TWO/ a; echo newer > new; echo back > gone; echo y > mine`, "mine")
+	if len(out.Merged) != 1 || out.Merged[0].Name != "a" {
+		t.Errorf("merged: %+v", out.Merged)
+	}
+	if got, want := sh(t, root, `cat a new gone mine`), "ONE\nTWO\nthree\nfour\nFIVE\nnewer\nback\nother\n"; got != want {
+		t.Errorf("the project holds\n%s, want\n%s", got, want)
+	}
+	// What the user takes back comes again when it is asked for again.
+	sh(t, root, `rm new; printf 'gone\n' > gone`)
+	apply(`true`, "mine")
+	if got, want := sh(t, root, `cat new gone`), "newer\nback\n"; got != want {
+		t.Errorf("the project holds\n%s, want\n%s", got, want)
+	}
+}
+
 // What a random sandbox did, applied to what it began with, is what it holds.
 func TestExportAndApplyGiveTheTreeTheyCameFrom(t *testing.T) {
 	seeds := []uint64{124} // a link in whose place comes a directory
