@@ -341,7 +341,7 @@ func (c *command) does(name string, args []word) {
 		c.find(T0, "looks")
 	case "let":
 		if texts(args) == nil && len(args) > 0 {
-			c.find(TX, "takes text that is not known for a number, which may run it")
+			c.find(TX, "counts with text that is known only when it runs, and bash may run a command in it")
 		}
 		c.find(T0, "looks")
 	case "alias":

@@ -178,7 +178,7 @@ func (c *command) numbered(name string, value *syntax.Word) {
 			}
 		}
 	}
-	c.find(TX, "takes text that is not known for a number, which may run it")
+	c.find(TX, "counts with text that is known only when it runs, and bash may run a command in it")
 }
 
 // special are variables that the shell sets by itself.
@@ -337,7 +337,7 @@ func (c *command) workedOut(n syntax.Node) {
 	})
 	c.complained(n)
 	if foreign {
-		c.find(TX, "takes text that is not known for a number, which may run it")
+		c.find(TX, "counts with text that is known only when it runs, and bash may run a command in it")
 	}
 }
 
