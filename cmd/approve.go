@@ -162,6 +162,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	}
 	p.Context.GoReaches = func(dir string) bool { return goReaches(dir, cache) }
 	p.Context.GoNewer = func(dir string) bool { return goNewer(dir, cache) }
+	p.Context.Linked = linked
 	p.Context.LinksBelow = func(dir string) bool { return linksBelow(root, dir) }
 	home := p.Context.Home
 	p.Context.Tracked = func(dir string, words []string, differ bool) ([]string, bool) {
@@ -315,6 +316,21 @@ func linksBelow(root, dir string) bool {
 		return nil
 	})
 	return out || err != nil || seen > most
+}
+
+// linked reports whether name is a link, or a directory with one. A tree that is too
+// large to look through counts as one that has a link.
+func linked(name string) bool {
+	const most = 100_000
+	seen, found := 0, false
+	_ = filepath.WalkDir(name, func(_ string, d fs.DirEntry, err error) error {
+		if seen++; seen > most || err == nil && d.Type()&fs.ModeSymlink != 0 {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // dashed reports whether a path has a name that programs take for an option.

@@ -384,3 +384,24 @@ func TestProgramsThatTheProjectChooses(t *testing.T) {
 		}
 	}
 }
+
+// A link, and a directory that holds one, are found; a file and its directory are not.
+func TestLinked(t *testing.T) {
+	root := t.TempDir()
+	for _, d := range []string{"plain/a", "tree/a"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "plain/a/f"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../plain", filepath.Join(root, "tree/a/l")); err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]bool{"plain": false, "plain/a/f": false, "none": false, "tree": true, "tree/a/l": true} {
+		if got := linked(filepath.Join(root, name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

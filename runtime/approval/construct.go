@@ -2,86 +2,175 @@ package approval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // construct names the first part of a command line that is more of the shell than
-// looking takes: what has side effects of its own, or a meaning that depends on what
-// was done before. Empty: there is none. The list is of what is known; a kind of node
-// that is not on it is more.
-func construct(f syntax.Node) string {
-	more := ""
-	say := func(what string) {
-		if more == "" {
-			more = what
+// looking takes: what has side effects of its own, a meaning that depends on what was
+// done before, or more than one reading. Empty: the line is made of programs and words
+// that are written in it, joined by pipes, "&&", "||", ";" and line ends, and of files
+// to which they write. All else, also what is not known, is more.
+func construct(stmts []*syntax.Stmt) string {
+	for _, s := range stmts {
+		if more := beyond(s); more != "" {
+			return more
 		}
 	}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case nil, *syntax.File, *syntax.CallExpr, *syntax.Word, *syntax.SglQuoted, *syntax.Lit, *syntax.CmdSubst, *syntax.Comment,
-			*syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.CaseItem, *syntax.WordIter, *syntax.Redirect,
-			*syntax.TimeClause, *syntax.TestClause, *syntax.ParenTest, *syntax.BinaryCmd:
-		case *syntax.UnaryTest:
-			if w, is := n.X.(*syntax.Word); (n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar) && !(is && variables.MatchString(w.Lit())) {
-				say("a test of a variable that the line does not name")
-			}
-		case *syntax.DblQuoted:
-			if n.Dollar {
-				say("a text that is translated")
-			}
-		case *syntax.Stmt:
-			if n.Background || n.Coprocess || n.Disown {
-				say("a job in the background")
-			}
-		case *syntax.ForClause:
-			if _, plain := n.Loop.(*syntax.WordIter); !plain || n.Select {
-				say("a loop that counts or asks")
-			}
-		case *syntax.Assign:
-			if n.Index != nil || n.Array != nil || n.Append {
-				say("an array")
-			}
-		case *syntax.BinaryTest:
-			switch n.Op {
-			case syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter, syntax.AndTest, syntax.OrTest, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
-			default:
-				say("a comparison of numbers or by a pattern")
-			}
-		case *syntax.ParamExp:
-			switch {
-			case n.Excl, n.Names != 0, n.Index != nil, n.Slice != nil, n.Width, n.NestedParam != nil, n.Flags != nil, n.IsSet:
-				say("a variable that is taken apart")
-			case n.Exp != nil:
-				switch n.Exp.Op {
-				case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
-					say("a variable that is set while it is shown")
+	return ""
+}
+
+func beyond(s *syntax.Stmt) string {
+	if s.Background || s.Coprocess || s.Disown {
+		return "a job in the background"
+	}
+	for _, r := range s.Redirs {
+		if more := redirected(r); more != "" {
+			return more
+		}
+	}
+	switch x := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return called(x)
+	case *syntax.BinaryCmd:
+		if x.Op != syntax.AndStmt && x.Op != syntax.OrStmt && x.Op != syntax.Pipe {
+			return "a pipe that only some shells know"
+		}
+		if more := beyond(x.X); more != "" {
+			return more
+		}
+		return beyond(x.Y)
+	case *syntax.TimeClause:
+		if x.Stmt != nil && !x.PosixFormat {
+			return beyond(x.Stmt)
+		}
+		return "a measurement of nothing"
+	case nil:
+		return "a redirection without a command"
+	case *syntax.Block, *syntax.Subshell:
+		return "a group"
+	case *syntax.IfClause, *syntax.CaseClause, *syntax.TestClause:
+		return "a condition that is more than && or ||"
+	case *syntax.WhileClause, *syntax.ForClause:
+		return "a loop"
+	case *syntax.FuncDecl:
+		return "a function"
+	case *syntax.DeclClause:
+		return "a declaration"
+	case *syntax.CoprocClause:
+		return "a coprocess"
+	case *syntax.ArithmCmd, *syntax.LetClause:
+		return "arithmetic as a command"
+	}
+	return fmt.Sprintf("%T", s.Cmd)
+}
+
+// called names what of a simple command is more. Text that is known only when the line
+// runs may be printed, and is nothing else.
+func called(x *syntax.CallExpr) string {
+	if len(x.Args) == 0 {
+		return "a variable of its own"
+	}
+	for _, a := range x.Assigns {
+		if a.Name == nil || a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Value != nil && !constant(a.Value) {
+			return "a variable that is not plain"
+		}
+	}
+	prints := map[string]int{"echo": 1, "printf": 2}[x.Args[0].Lit()]
+	for i, w := range x.Args {
+		if more := spelled(w, prints > 0 && i >= prints); more != "" {
+			return more
+		}
+	}
+	return ""
+}
+
+func redirected(r *syntax.Redirect) string {
+	if r.N != nil && !slices.Contains([]string{"0", "1", "2"}, r.N.Value) {
+		return "a file by a number of its own"
+	}
+	switch r.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrIn, syntax.WordHdoc:
+	case syntax.DplOut:
+		if !slices.Contains([]string{"1", "2"}, r.Word.Lit()) {
+			return "a file by a number of its own"
+		}
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			for _, p := range r.Hdoc.Parts {
+				if _, plain := p.(*syntax.Lit); !plain {
+					return "a here-document with variables"
 				}
 			}
-		case *syntax.ArithmExp:
-			if !constants(n.X) {
-				say("arithmetic with variables")
-			}
-			return false
-		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm:
-			say("arithmetic with variables")
-		case *syntax.FuncDecl:
-			say("a function")
-		case *syntax.DeclClause:
-			say("a declaration")
-		case *syntax.CoprocClause:
-			say("a coprocess")
-		case *syntax.ProcSubst:
-			say("a command in the place of a file")
-		case *syntax.ExtGlob:
-			say("an extended pattern")
-		default:
-			say(fmt.Sprintf("%T", n))
 		}
-		return more == ""
-	})
-	return more
+	default:
+		return "a redirection that is not plain"
+	}
+	return spelled(r.Word, false)
+}
+
+// spelled names what of a word is not written in the line, where prints is whether it
+// need not be.
+func spelled(w *syntax.Word, prints bool) string {
+	for _, p := range w.Parts {
+		quoted, is := p.(*syntax.DblQuoted)
+		if !is {
+			if more := piece(p, prints, false); more != "" {
+				return more
+			}
+			continue
+		}
+		if quoted.Dollar {
+			return "a text that is translated"
+		}
+		for _, p := range quoted.Parts {
+			if more := piece(p, prints, true); more != "" {
+				return more
+			}
+		}
+	}
+	return ""
+}
+
+func piece(p syntax.WordPart, prints, quoted bool) string {
+	switch x := p.(type) {
+	case *syntax.Lit:
+		if !quoted && strings.Contains(x.Value, "{") && (strings.Contains(x.Value, ",") || strings.Contains(x.Value, "..")) {
+			return "braces that stand for several words"
+		}
+	case *syntax.SglQuoted:
+		if x.Dollar {
+			return "a text with signs that only some shells know"
+		}
+	case *syntax.ParamExp:
+		if !prints && x.Param != nil && x.Param.Value != "HOME" && x.Param.Value != "PWD" {
+			return "a variable that is more than printed"
+		}
+		if x.Flags != nil || x.Excl || x.Length || x.Width || x.IsSet || x.NestedParam != nil || x.Index != nil || len(x.Modifiers) > 0 || x.Slice != nil || x.Repl != nil || x.Names != 0 || x.Exp != nil {
+			return "a variable that is taken apart"
+		}
+	case *syntax.ArithmExp:
+		if !prints || !constants(x.X) {
+			return "arithmetic with variables"
+		}
+	case *syntax.CmdSubst:
+		switch {
+		case !prints:
+			return "a command whose output is more than printed"
+		case x.Backquotes, x.TempFile, x.ReplyVar, len(x.Stmts) != 1:
+			return "a command in the place of a word that is not plain"
+		}
+		return construct(x.Stmts)
+	case *syntax.ProcSubst:
+		return "a command in the place of a file"
+	case *syntax.ExtGlob:
+		return "an extended pattern"
+	default:
+		return fmt.Sprintf("%T", p)
+	}
+	return ""
 }
 
 // constants reports whether an expression is made of numbers alone.
@@ -94,10 +183,12 @@ func constants(x syntax.ArithmExpr) bool {
 	case *syntax.ParenArithm:
 		return constants(x.X)
 	case *syntax.Word:
-		return len(x.Lit()) > 0 && strings.Trim(x.Lit(), "0123456789") == ""
+		return digits(x.Lit())
 	}
 	return false
 }
+
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // plainly asks where the letters of a text are read differently by shells; and where it
 // uses more of the shell than looking takes, or is not plain in its letters, and would
@@ -113,7 +204,7 @@ func (c *command) plainly(f *syntax.File) {
 	if letters.unplain != "" {
 		c.find(T3, "is not plain in its letters: "+letters.unplain)
 	}
-	if what := construct(f); what != "" {
+	if what := construct(f.Stmts); what != "" {
 		c.find(T3, "uses more of the shell than looking takes: "+what)
 	}
 }

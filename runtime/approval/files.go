@@ -99,12 +99,8 @@ func (c *command) copy(name string, args []word) {
 	}
 	keeps := tree || o.has("-P", "-d", "--no-dereference") || abbreviated(o, "--no-dereference", "--recursive", "--archive")
 	for _, w := range from {
-		if keeps && c.linked != nil && (!w.static || w.glob || c.holdsLink(w)) {
-			*c.linked = true
-			for _, dir := range to {
-				at, _ := c.places(dir)
-				c.fill(at)
-			}
+		if at, known := c.places(w); keeps && c.Linked != nil && (!known || w.glob || slices.ContainsFunc(at, c.Linked)) {
+			c.find(T3, "moves or copies a link, by which a name is another file")
 		}
 		c.placed(w, to, tree, name != "mv")
 		switch name {

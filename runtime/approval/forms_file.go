@@ -22,11 +22,10 @@ mkdir: -pv -m=mode --parents --verbose --mode=mode out*
 touch: -acm -dt=text -r=look --no-create --date=text --reference=look out*
 mktemp: -dqu -p=out --directory --quiet --dry-run --suffix=text out
 chmod: -Rvcf --recursive --verbose --changes --silent --quiet mode out*
-cp: -#aRrpfnivuxdPTbl -St=text --archive --recursive --force --no-clobber --interactive --verbose --update?text --one-file-system --no-dereference --parents --backup?text --suffix=text --preserve?text --no-preserve=text --link --no-target-directory --target-directory=text look*
-mv: -fnivubT -St=text --force --no-clobber --interactive --verbose --update?text --backup?text --suffix=text --no-target-directory --target-directory=text look*
-ln: -sfnvrTi -t=text --symbolic --force --no-dereference --verbose --relative --no-target-directory --target-directory=text look*
+cp: -fnvi --force --no-clobber --interactive --verbose look*
+mv: -fnvi --force --no-clobber --interactive --verbose look*
 tee: -ai --append --ignore-interrupts out*
-tar,bsdtar: +bundle -ctvzjJap -f=look -C=look --list --create --verbose --gzip --bzip2 --xz --zstd --auto-compress --file=look --directory=look --exclude=text --numeric-owner --wildcards look*
+tar,bsdtar: +bundle -tvzjJ -f=look --list --verbose --gzip --bzip2 --xz --zstd --auto-compress --file=look --exclude=text --numeric-owner --wildcards look*
 unzip: +first -lqtvp file text*
 gzip,gunzip,bzip2,bunzip2,xz,unxz,zstd,unzstd: +need:-c,--stdout -cdqv --stdout --decompress --verbose --quiet look*
 `

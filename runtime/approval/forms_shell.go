@@ -7,34 +7,21 @@ package approval
 
 // shellForms are the builtins of the shell, and programs that start others.
 const shellForms = `
-true,false,echo,test,[,[[,exit,return,break,continue: +plain +names
-expr,shift,set,shopt,export,declare,typeset,local,readonly: +plain
+true,false,echo,exit: +plain +names
+test,[: +plain
+expr: +plain
 printf: +first +names text text*
 pwd: -LP
-cd: +first +names -LP look
-pushd,popd: look
-read: +first -rs -dpt=text local*
-unset: +first -vf var*
-wait: +first -n -p=var text*
-jobs: -lnprs num*
-trap: +first -lp text text*
-umask: -S num
+cd: +first -LP look
 type: +first -atpf name*
 command: +first -vVp cmd
 which: -a name*
-hash: -rlt name*
-alias unalias times ulimit caller dirs logname = 
+set = -e | -u | -x | -eu | -ex | -eux | -o pipefail | -euo pipefail | -eo pipefail | -euxo pipefail
 ulimit = -a | -n
 
-env: +first -0v -C=look --null --chdir=look cmd
 printenv: -0 --null name*
 nice: +first -# -n=num --adjustment=num cmd
-nohup,builtin,exec,time: +first cmd
-time: -pv -f=text --format=text --portability --verbose
-setsid: +first -wc --wait cmd
-stdbuf: +first -ioe=text --input=text --output=text --error=text cmd
-ionice: +first -cn=num --class=num --classdata=num cmd
+time: +first -pv -f=text --format=text --portability --verbose cmd
 timeout: +first -v -k=num -s=text --kill-after=num --signal=text --preserve-status --foreground --verbose num cmd
 xargs: +first -0rtx -i?text -nLPs=num -IdE=text -a=file --null --no-run-if-empty --verbose --exit --max-args=num --max-procs=num --max-chars=num --delimiter=text --arg-file=file --replace?text --max-lines?num -l?num cmd
-sh,bash,dash,ash: +first -euxvfcs -o={pipefail,errexit,nounset,xtrace,noglob,verbose} --norc --noprofile cmd
 `

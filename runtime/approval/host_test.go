@@ -32,11 +32,11 @@ func TestAskedOnHost(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		`echo $HOME $PATH $AWS_REGION $SSH_AUTH_SOCK`, `[ -n "$GITHUB_TOKEN" ] && echo set`, `[[ -z ${GITHUB_TOKEN:-} ]]`, `test -n "$PGPASSWORD"`, `echo ${GITHUB_TOKEN:+set} ${#GITHUB_TOKEN}`,
-		`TOKEN=x; echo $TOKEN`, `for KEY_X in a b; do echo $KEY_X; done`, `echo '$GITHUB_TOKEN'`,
-		`read -t 5 -r x < f`, `xargs --null -r -n1 echo < f`, `git add --all`,
+		`echo $HOME $PATH $AWS_REGION $SSH_AUTH_SOCK`,
+		`echo '$GITHUB_TOKEN'`,
+		`xargs --null -r -n1 echo < f`, `git add --all`,
 		`gh pr list --json title --jq '.[].title'`, `gh pr list -q '.[] | .environment'`, `terraform output`, `terraform state list`,
-		`find . -name '*.yaml' | xargs cat`, `cp a.txt b/`, `cp -a src/. dst/`, `mv a.tf modules/`, `sed -i.bak s/a/b/ f`, `sed -nE 's/ai/b/p' f`, `cp -b -S .bak f g`,
+		`find . -name '*.yaml' | xargs cat`, `cp a.txt b/`, `mv a.tf modules/`, `sed -i.bak s/a/b/ f`, `sed -nE 's/ai/b/p' f`,
 		`docker compose ps`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
@@ -54,7 +54,7 @@ func TestGitInADirectoryThatIsFilled(t *testing.T) {
 	for line, allowed := range map[string]bool{
 		`cp -r bare/. sub && git -C sub log`: false, `cp -r bare sub; cd sub && git status`: false, `mv bare sub && git -C sub log`: false, `rsync -a bare/ sub; git -C sub status`: false,
 		`cp x/HEAD sub/HEAD; git -C sub log`: false, `echo x > sub/config; git -C sub log`: false, `(cp -r bare sub); git -C sub log`: false,
-		`cp -r a b && git status`: true, `mv a b && git add -A && git diff --cached`: true, `git -C sub log`: true, `cp a.txt sub/; git -C sub log`: true,
+		`mv a b && git add -A && git diff --cached`: true, `git -C sub log`: true, `cp a.txt sub/; git -C sub log`: true,
 		`docker compose ps`: true, `cd sub && docker compose ps`: false, `cd sub && docker compose ls`: true,
 	} {
 		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {

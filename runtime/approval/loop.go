@@ -15,11 +15,8 @@ func (c *command) loop(body func()) {
 		c.find(TX, "is nested too deeply to be read")
 	}
 	defer func() { c.loops-- }()
-	at, found, linked := slices.Clone(c.dirs), len(*c.found), c.linked != nil && *c.linked
+	at, found := slices.Clone(c.dirs), len(*c.found)
 	body()
-	if c.linked != nil && *c.linked && !linked {
-		body() // what it wrote before it put the link there
-	}
 	if !slices.Equal(c.dirs, at) && c.loops <= mostLoops {
 		*c.found, c.dirs = (*c.found)[:found], nil
 		body()

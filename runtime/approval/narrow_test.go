@@ -49,7 +49,7 @@ func TestEverydayOnHost(t *testing.T) {
 		`git blame -L 1,20 main.go`, `go vet ./...`, `gofmt -l .`, `kubectl get pods -A`, `kubectl describe pod web-0 -n shop`, `kubectl logs web-0 -n shop --tail=100`, `kubectl get deploy web -o yaml`, `kubectl apply -f k8s/ --dry-run=client`,
 		`docker ps`, `docker ps -a --format '{{.Names}}'`, `docker logs web --tail 50`, `docker images`, `helm list -A`, `helm lint charts/web`, `terraform fmt -check`, `terraform fmt -recursive`,
 		`terraform version`, `jq .x a.json`, `jq -r '.items[].name' a.json`, `cat a.json | jq '.a | length'`, `sed -n 1,20p main.go`, `sed -i 's/a/b/' main.tf`, `awk '{print $1}' a.txt`, `awk -F: '{print $1}' a.txt | sort -u`,
-		`for f in *.md; do wc -l "$f"; done`, `for f in *.tf; do echo "$f"; head -1 "$f"; done`, `for d in */; do echo "$d"; ls "$d"; done`, `for f in a b; do sort $f; done`, `ls | while read -r f; do echo "$f"; done`, `wc -l *.go`, `du -sh *`, `stat a.txt`,
+		`wc -l *.go`, `du -sh *`, `stat a.txt`,
 		`file a.bin`, `sha256sum a.tgz`, `diff a.txt b.txt`, `sort a.txt | uniq -c | sort -rn`, `cut -d, -f1 a.csv`, `basename "$PWD"`, `dirname src/a.go`, `which kubectl`,
 		`command -v helm`, `date -u`, `uname -a`, `echo "at $(git rev-parse --short HEAD)"`, `test -f a.txt && cat a.txt`, `[ -d src ] && ls src`, `mkdir -p src/a`, `touch src/a.go`,
 		`cp a.txt b.txt`, `mv a.tf modules/a.tf`, `aws sts get-caller-identity`, `AWS_PROFILE=dev aws s3 ls`, `aws ec2 describe-instances --region eu-west-1 --query 'Reservations[].Instances[].InstanceId'`, `gcloud compute instances list --project acme`, `az vm list -o table`, `gh pr list`,

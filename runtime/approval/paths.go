@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -267,11 +266,6 @@ func Splits(name string) bool {
 // throughLink reports whether name lies in a directory that was filled before in the
 // same line, maybe with links that lead out of the workspace.
 func (c *command) throughLink(name string) bool {
-	for dir := range c.filled {
-		if c.Place.Host && c.linked != nil && *c.linked && below(dir, name) {
-			return true
-		}
-	}
 	if c.LinksOut == nil {
 		return false
 	}
@@ -281,23 +275,6 @@ func (c *command) throughLink(name string) bool {
 		}
 	}
 	return false
-}
-
-// holdsLink reports whether a word names a link of this computer, or a directory with
-// one: a copy of it leads elsewhere. What is too large to look through counts as one.
-func (c *command) holdsLink(w word) bool {
-	at, known := c.places(w)
-	return !known || slices.ContainsFunc(at, func(name string) bool {
-		seen, found := 0, false
-		filepath.WalkDir(name, func(_ string, d fs.DirEntry, err error) error {
-			if seen++; seen > 100_000 || err == nil && d.Type()&fs.ModeSymlink != 0 {
-				found = true
-				return fs.SkipAll
-			}
-			return nil
-		})
-		return found
-	})
 }
 
 // through judges writing of files below a directory, whose names are not known.

@@ -142,6 +142,9 @@ func (c *command) run(words []word) {
 	c.dashed(args)
 	if name == "test" || name == "[" {
 		c.named(args, direct)
+		if !tested(args, name == "[") {
+			c.find(T3, unlisted)
+		}
 	}
 	for _, w := range args {
 		if credentialsOfMachine(w.text) && network(name) {

@@ -372,15 +372,7 @@ func TestReachingOut(t *testing.T) {
 // Ordinary work that stays as it is.
 func TestOrdinaryWork(t *testing.T) {
 	for _, line := range []string{
-		`n=$(wc -l < f); [ $n -gt 3 ] && echo long`,
-		`for f in *.tf; do wc -l "$f"; done`,
-		`for f in a b c; do echo $f; done`,
-		`[ "$x" = "$y" ] && ls`,
-		`[ -z "$X" ] || ls`,
-		`[[ -n $x ]] && ls`,
-		`x=main.tf; cat $x`,
-		`x=a; echo ${x:-default} ${#x} ${x%.tf} ${x^^}`,
-		`X=a; find . -name "$X"`,
+
 		`sed -i.bak 's/a/b/' main.tf`,
 		`sed -ni '1p' main.tf`,
 		`getent passwd root`,
@@ -388,15 +380,13 @@ func TestOrdinaryWork(t *testing.T) {
 		`node -v`,
 		`make --version`,
 		`go env GOPATH`,
-		`tar -cvzf a.tgz src`,
+
 		`yq '.environment' f.yml`,
 		`yq -i '.a = 1' f.yml`,
-		`bash -c 'ls -la'`,
-		`bash -euo pipefail -c 'ls'`,
+
 		`timeout -k 5 10 ls`,
 		`nice -n 5 ls`,
 		`cat [a-c].tf`,
-		`jobs -l`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
 			t.Errorf("%q: %s (%s, %s: %q), want allow", line, j.Verdict, j.Finding.Tier, j.Finding.Reason, j.Finding.Part)

@@ -69,7 +69,7 @@ func posix(text string) *syntax.File {
 }
 
 func judge(f *syntax.File, line string, at Context, posix bool, names *settled, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), linked: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -100,7 +100,6 @@ type command struct {
 	compares bool              // values are compared, not shown
 	wrote    *bool             // a file was written, with what is not known
 	traced   *bool             // the shell shows the words of what it runs
-	linked   *bool             // a link was copied or moved, or what may be one
 	filled   map[string]bool   // directories into which trees were put
 	settled  *settled          // what is known of variables, in the whole line
 	from     string            // the text that is judged

@@ -62,15 +62,15 @@ func TestSlyOnHost(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		`getent passwd root`, `service nginx status`, `brew info htop`, `set -euo pipefail; ls`, `set -- a b; ls`, `shopt -s nullglob globstar; ls`, `bash -eu -o pipefail -c 'ls'`,
+		`getent passwd root`, `service nginx status`, `brew info htop`, `set -euo pipefail; ls`,
 		`unzip -l a.zip`, `unzip -qql a.zip`, `unzip -p a.zip x`, `unzip -l a.zip '*.tf'`, `xxd a.txt`, `xxd -seek 0 a.txt`, `xxd -l 16 -c 8 a.txt`, `sort f | uniq -c`, `uniq a b`,
-		`cp --parents a/b.tf dst`, `cp -b -S .bak f g`, `command time -f %e ls`,
+		`command time -f %e ls`,
 		`sed -i 's/a/b/' web.tf main.tf`, `sed -i '' 's/a/b/' main.tf`, `sed -nE '1,3p' f`, `sed -Ei.bak 's/a/b/' f`, `awk '{print $1}' f`, `fd -e tf -x cat {} \; -x wc -l`,
 		`helm template . --set-file a=a.txt,b=b.txt`, `helm template . -f a.yaml,b.yaml`, `git diff HEAD~1 a.txt`, `git diff main..dev`, `git blame -L 1,3 a.txt`, `git grep -n foo`, `git grep -e a -e b`,
 		`gh pr list -R acme/shop`, `gh pr view https://github.com/acme/shop/pull/1`, `gh repo view acme/shop`, `gh pr list -R github.com/acme/shop`,
-		`systemctl status nginx`, `ps -eo pid,args`, `cp -l a.txt b.txt`, `cp -al src dst`, `helm template x ./charts/y`, `helm show values bitnami/nginx`, `helm lint .`, `find . -execdir cat {} +`, `find . -name '*.tf' -exec grep -n x {} +`, `LC_ALL=C.UTF-8 sort f`, `TZ=Europe/Berlin date`, `terraform state list`,
-		`[ -n "$GITHUB_TOKEN" ] && echo set`, `test -z "$GITHUB_TOKEN" -o -z "$X"`, `[ "$GITHUB_TOKEN" = "" ] || ls`, `[[ -z $GITHUB_TOKEN ]] && ls`, `set -ex; ls`, `bash -xc 'ls'`, `echo "${GITHUB_TOKEN:+set}"`,
-		`git grep -n foo`, `git grep -nE 'a|O' -- '*.tf'`, `git log --help`, `git --help`, `strings -n 8 a`, `tar --list --file a.tar`, `tar -tzf a.tgz`, `tar --create --file a.tar src`, `lspci -nnk`, `lspci -s 00:1f.0 -v`, `lsusb -t`, `lsof -i :80`, `pgrep -fl nginx`, `sum a.txt`, `who -b`, `who am i`, `users`,
+		`systemctl status nginx`, `ps -eo pid,args`, `helm template x ./charts/y`, `helm show values bitnami/nginx`, `helm lint .`, `find . -execdir cat {} +`, `find . -name '*.tf' -exec grep -n x {} +`, `LC_ALL=C.UTF-8 sort f`, `TZ=Europe/Berlin date`, `terraform state list`,
+		`set -ex; ls`,
+		`git grep -n foo`, `git grep -nE 'a|O' -- '*.tf'`, `git log --help`, `git --help`, `strings -n 8 a`, `tar --list --file a.tar`, `tar -tzf a.tgz`, `lspci -nnk`, `lspci -s 00:1f.0 -v`, `lsusb -t`, `lsof -i :80`, `pgrep -fl nginx`, `sum a.txt`, `who -b`, `who am i`, `users`,
 		`rg -g '*.tf' foo`, `rg --glob '!vendor' x`, `grep -rn foo --include='*.yml' .`, `grep -rn foo --include '*.go'`, `git log -p -- ':(icase)README.md'`, `git log -- '*.tf'`, `git ls-files | grep '\.tf$' | xargs cat`, `git ls-files | grep -v vendor | xargs wc -l`, `fd environments -x cat`, `find . -regex '.*\.tf' -exec cat {} +`, `ls .aws`, `git ls-files | grep -E 'mod|var' | xargs cat`, `docker-compose ps`, `docker-compose logs web`, `podman ps -a`, `kubectl get pods -A -o json`, `kubectl logs -f web`, `echo x > config/mise.md`, `echo x > docs/appveyor.md`,
 	} {
 		if j := approval.Judge(line, onHost, ""); j.Verdict != approval.Allow {
@@ -88,7 +88,7 @@ func TestSlyInSurroundings(t *testing.T) {
 	c.LinksOut = func() bool { return true }
 	c.GoReaches = func(dir string) bool { return filepath.Base(dir) == "theirs" }
 	for line, allowed := range map[string]bool{
-		`XDG_CONFIG_HOME=$PWD/x; git status`: false, `read -r XDG_CONFIG_HOME < f; git status`: false, `for XDG_CONFIG_HOME in x; do git status; done`: false, `OTHER=x; git status`: true, `AWS_REGION=eu-west-1; ls`: true, `AWS_REGION=evil.example/; ls`: false,
+		`XDG_CONFIG_HOME=$PWD/x; git status`: false, `read -r XDG_CONFIG_HOME < f; git status`: false, `for XDG_CONFIG_HOME in x; do git status; done`: false, `AWS_REGION=evil.example/; ls`: false,
 		`terraform state list`: true, `terraform plan`: false, `go vet ./...`: true, `go vet ../theirs/a.go`: false, `cd theirs && go vet`: false, `echo x > a.go; go vet`: false, `gofmt -w . && go vet ./...`: true, `sed -i s/a/b/ a.go && go vet`: false, `cd theirs && go doc x`: false, `cd theirs && go version`: true, `cd "$PWD"/x$? && go vet`: false, `cd theirs && terraform output`: false, `terraform -chdir=theirs workspace list`: false, `cd ours; terraform state list`: true,
 		`find . -name HEAD -execdir git status \;`: false, `find . -name x -execdir docker compose ps \;`: false,
 		`mv d e; echo x >> e/l`: false, `cp -r d e && echo x > e/l`: false, `cp -r d e; cd e; cat l`: false, `mv d e; cat e/l`: false, `cp a.txt e/; echo x > e/l`: true, `mv d e; echo x > l`: true, `helm show readme .`: false,

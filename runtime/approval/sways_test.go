@@ -19,12 +19,12 @@ func TestWhatAHookObeysIsAskedFor(t *testing.T) {
 	host := Context{Place: Place{Host: true}, Dir: root, Workspace: root, Home: "/home/dev", Sways: swayed,
 		Real: func(name string) string { return strings.Replace(name, "/other.txt", "/Makefile", 1) }}
 	for line, asks := range map[string]bool{
-		"echo x > Makefile": true, "echo x >> ./Makefile": true, "echo x >| " + root + "/Makefile": true, "cd ci && echo x > ../Makefile": true,
+		"echo x > Makefile": true, "echo x >> ./Makefile": true, "echo x > " + root + "/Makefile": true, "cd ci && echo x > ../Makefile": true,
 		"echo x > other.txt": true, "tee Makefile < a.txt": true, "sed -i s/a/b/ Makefile": true, "sort -o Makefile a.txt": true,
 		"cp a.txt Makefile": true, "cp check.sh ci": true, "cp check.sh ci/": true, "cp a.txt ci/check.sh": true, "cp -t ci check.sh": true, "mv a.txt Makefile": true,
 		"cp -r new ci": true, "mv new ci": true, "ln Makefile z.txt": true, "ln -s Makefile z.txt": true, "ln -s . z.d": true, "ln a.txt Makefile": true,
 		"dd if=a.txt of=Makefile": true, "touch Makefile": true, "chmod +x a.txt": true, "install a.txt b.txt": true, "split a.txt out.": true,
-		"yq -i .a=1 Makefile": true, "env echo x > Makefile": true, "if true; then echo x > Makefile; fi": true,
+		"yq -i .a=1 Makefile": true, "nice tee Makefile < a.txt": true,
 		"echo x > a.txt": false, "sed -i s/a/b/ a.txt": false, "mkdir ci": false, "mkdir -p ci/new": false, "touch a.txt": false, "cat Makefile": false, "ls": false,
 	} {
 		f, verdict := worst(Classify(line, host), onHost)

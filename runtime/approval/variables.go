@@ -283,6 +283,31 @@ func (c *command) named(args []word, direct bool) {
 	}
 }
 
+// tested reports whether the words of test are one test of a file or a text, or one
+// comparison, as every shell reads it.
+func tested(args []word, bracket bool) bool {
+	all := texts(args)
+	if slices.ContainsFunc(args, word.open) {
+		return false
+	}
+	if bracket && len(all) > 0 && all[len(all)-1] == "]" {
+		all = all[:len(all)-1]
+	}
+	if len(all) > 0 && all[0] == "!" {
+		all = all[1:]
+	}
+	switch len(all) {
+	case 2:
+		return slices.Contains([]string{"-d", "-e", "-f", "-h", "-L", "-n", "-r", "-s", "-w", "-x", "-z"}, all[0])
+	case 3:
+		if slices.Contains([]string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}, all[1]) {
+			return digits(all[0]) && digits(all[2]) // a subscript would be worked out by some
+		}
+		return slices.Contains([]string{"=", "!=", "-nt", "-ot"}, all[1])
+	}
+	return false
+}
+
 // formatted matches a format of printf that only prints: "%n" sets a variable.
 var formatted = regexp.MustCompile(`^(?:[^%]|%(?:%|[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[hlLjzt]*[diouxXeEfFgGaAcsbqQ]|\([^()]*\)T))*$`)
 
