@@ -147,7 +147,7 @@ func (c *command) run(words []word) {
 		}
 	}
 	for _, w := range args {
-		if credentialsOfMachine(w.text) && network(name) {
+		if network(name) && credentialsOfMachine(w.text) {
 			c.find(T5, "asks for the credentials of the machine")
 			return
 		}

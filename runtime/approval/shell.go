@@ -34,13 +34,19 @@ func read(line string, at Context) (found []Finding, commands [][]string) {
 	if bash == nil {
 		return append(found, Finding{Tier: TX, Part: line, Reason: "cannot be read as a command", unparsed: true}), nil
 	}
+	strict := bash // as POSIX asks for
+	if !alike(bash) {
+		strict = posix(line)
+	}
 	var names *settled
 	for {
 		names = names.anew()
 		all := found
 		commands = nil
 		judge(bash, line, at, false, names, &all, &commands)
-		judge(posix(line), line, at, true, names, &all, &commands)
+		if strict != bash {
+			judge(strict, line, at, true, names, &all, &commands)
+		}
 		if !names.again || names.hopeless() {
 			return all, commands
 		}
