@@ -123,12 +123,14 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	if err != nil || !decision.Allow {
 		return err
 	}
-	input := c.Input
+	input, edited, ran := c.Input, false, "" // ran: what the model has to know of that
 	if decision.Command != "" {
 		if input, err = changed(input, decision.Command); err != nil {
 			fail(sandbox.CodeInternal, "Not run: the changed command does not fit")
 			return nil
 		}
+		edited = strings.TrimSpace(decision.Command) != strings.TrimSpace(plan.Command)
+		ran = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n", decision.Command)
 		plan.Command = decision.Command
 		r.forget(ctx, change)
 		change = r.preview(ctx, plan)
@@ -139,6 +141,7 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 			return nil
 		}
 		plan.Command = change.Command
+		ran = fmt.Sprintf("[The plan that was shown is what was applied: %s]\n", change.Command) + ran
 	}
 	if change != nil {
 		if err := r.Previewer.Same(ctx, change); err != nil {
@@ -147,7 +150,7 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 		}
 	}
 	at := r.place(plan)
-	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Subject: plan.Subject,
+	r.emit(CallStarted{ID: c.ID, Tool: c.Name, Effect: plan.Effect, Command: plan.Command, Path: plan.Path, URL: plan.URL, Query: plan.Query, Subject: plan.Subject, Edited: edited,
 		Provider: at.Provider, Machine: at.ID, Tier: decision.Tier, Why: decision.Reason, Change: change})
 	start := time.Now()
 	got, err := t.Run(ctx, input, func(o tool.Output) {
@@ -155,21 +158,15 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	})
 	if err != nil {
 		code := sandbox.CodeOf(err)
-		result.Text, result.Failed = "It did not end: "+err.Error(), true
+		result.Text, result.Failed = ran+"It did not end: "+err.Error(), true
 		r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: code, Took: time.Since(start), Text: result.Text})
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	r.mu.Lock()
 	r.out.Calls++
 	r.mu.Unlock()
-	result.Text, result.Failed = got.Text, got.Code != ""
+	result.Text, result.Failed = ran+got.Text, got.Code != ""
 	result.Media, result.Type = got.Media, got.Type
-	if decision.Command != "" {
-		result.Text = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n%s", decision.Command, result.Text)
-	}
-	if change != nil && change.Command != "" {
-		result.Text = fmt.Sprintf("[The plan that was shown is what was applied: %s]\n%s", change.Command, result.Text)
-	}
 	r.repeated(c, result)
 	r.emit(CallDone{ID: c.ID, Tool: c.Name, Code: got.Code, Exit: got.Exit, Took: time.Since(start), Text: got.Text})
 	return nil

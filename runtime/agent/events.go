@@ -44,6 +44,7 @@ type CallStarted struct {
 	URL     string      `json:"url,omitempty"`
 	Query   string      `json:"query,omitempty"`
 	Subject string      `json:"subject,omitempty"` // what is looked for, and where
+	Edited  bool        `json:"edited,omitempty"`  // the command is as a person changed it
 
 	// Where it runs and why it may.
 	Provider string        `json:"provider"`

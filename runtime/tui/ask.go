@@ -61,7 +61,10 @@ func (v *view) question(room int) string {
 	v.seen = len(lines) <= most
 	if !v.seen {
 		key, end := "; v shows all", "… v shows all"
-		if v.refusing || v.editing { // a letter is typed
+		switch {
+		case v.viewed:
+			key, end = "; all of it is printed above", "… all is printed above"
+		case v.refusing || v.editing: // a letter is typed
 			key, end = "", "…"
 		}
 		if most == 1 {
@@ -173,7 +176,7 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 			return v.reply(approval.Answer{Choice: approval.Always}), true
 		}
 	case "v":
-		if v.seen {
+		if v.seen || v.viewed {
 			return nil, true
 		}
 		v.viewed = true

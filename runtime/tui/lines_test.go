@@ -1,10 +1,12 @@
 package tui
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/tool"
@@ -139,6 +141,76 @@ func TestNoKeyIsNamedThatWouldBeTyped(t *testing.T) {
 			t.Errorf("after %s:\n%s", key, view)
 		}
 		b.press("esc")
+	}
+}
+
+// TestAllOfACallIsOfferedOnce looks at all of one that is longer than there is room for.
+func TestAllOfACallIsOfferedOnce(t *testing.T) {
+	for _, height := range []int{24, 9} {
+		b := open(t, &desk{mode: approval.Manual})
+		b.update(sized(80, height))
+		b.v.typed = time.Time{}
+		b.update(askMsg{approval.Question{
+			Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: strings.Repeat("true\n", 60)}},
+			Offers:  []approval.Choice{approval.Once, approval.Refuse},
+		}, make(chan approval.Answer, 1)})
+		if view := b.view(); !strings.Contains(view, "v shows all") {
+			t.Fatalf("it is not said that there is more:\n%s", view)
+		}
+		b.press("v", "v")
+		b.until("all of it is printed", func() bool { return strings.Contains(b.all(), strings.Repeat("true\n", 59)) })
+		if n := strings.Count(b.all(), "true"); n != 60 {
+			t.Errorf("in %d lines, %d of 60 lines are printed:\n%s", height, n, b.all())
+		}
+		if view := b.view(); strings.Contains(view, "v shows all") || !strings.Contains(view, "printed above") {
+			t.Errorf("in %d lines, after it was shown:\n%s", height, view)
+		}
+	}
+}
+
+// TestAChangedCommandIsSeenToBe holds that what the user made of a command is not taken for
+// what the model asked for, while it runs, when it has ended, and in lines alone.
+func TestAChangedCommandIsSeenToBe(t *testing.T) {
+	b := open(t, &desk{})
+	b.update(sized(80, 24))
+	began := agent.CallStarted{ID: "a", Tool: "execute", Command: "make -n all", Provider: "acme", Edited: true}
+	b.update(eventMsg{began})
+	if view := b.view(); !strings.Contains(view, "⏵ execute [acme] edited by you: make -n all") {
+		t.Errorf("running:\n%s", view)
+	}
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.until("it has ended", func() bool { return strings.Contains(b.all(), "✓ execute [acme] edited by you: make -n all exit 0") })
+	var lines bytes.Buffer
+	p := &plain{Window: &Window{Out: &lines}}
+	p.event(began)
+	if got := lines.String(); got != "Runs execute on acme, edited by you: make -n all\n" {
+		t.Errorf("in lines: %q", got)
+	}
+}
+
+// TestAMarkStandsBehindItsPhrase refuses a call whose path ends where a line does, in
+// windows of all widths.
+func TestAMarkStandsBehindItsPhrase(t *testing.T) {
+	for width := 24; width < 90; width++ {
+		for _, command := range []string{"rm -rf /home/daytona/infrastructure/overlays/staging/", "cat /home/daytona/infrastructure/overlays/staging/deployment-patch.yaml", "kubectl --context=staging-eu-west-1"} {
+			text := "✗ execute " + command + ": you refused it: not today: ask me, please."
+			got := wrapped(text, width)
+			for l := range strings.SplitSeq(got, "\n") {
+				if strings.HasPrefix(l, ":") || strings.HasPrefix(l, ".") || ansi.StringWidth(l) > width {
+					t.Errorf("in %d columns, a line is %q:\n%s", width, l, got)
+				}
+			}
+			joined := func(s string) string { return strings.Join(strings.Fields(s), "") }
+			if joined(got) != joined(text) {
+				t.Errorf("in %d columns, %q is\n%s", width, text, got)
+			}
+		}
+	}
+	// What looks like a mark of ours stays, as do colours.
+	for _, text := range []string{"名前：x: y：: z", "\x1b[1ma\x1b[0m: b", ": a :: b"} {
+		if got := wrapped(text, 80); got != text {
+			t.Errorf("%q is %q", text, got)
+		}
 	}
 }
 

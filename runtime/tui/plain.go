@@ -342,6 +342,9 @@ func (p *plain) event(e agent.Event) {
 		if at == "local" || at == "" {
 			at = "this computer"
 		}
+		if e.Edited {
+			at += ", edited by you"
+		}
 		p.line("Runs %s on %s: %s", e.Tool, at, e.Says())
 	case agent.CallOutput:
 		lines := strings.Split(p.rest+term.Clean(e.Data), "\n")

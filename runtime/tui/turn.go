@@ -322,6 +322,9 @@ func (v *view) call(c *card, what string) string {
 	if at != "" { // it was begun
 		text += " " + style.Render("["+at+"]")
 	}
+	if c.Edited {
+		text += v.styles.strong.Render(" edited by you:")
+	}
 	return strings.TrimSpace(text + " " + what)
 }
 

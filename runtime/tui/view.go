@@ -27,6 +27,7 @@ type view struct {
 	styles  styles
 
 	input         textarea.Model
+	begins        begins
 	folds         []fold // pasted texts that stand folded in the input
 	chord         bool   // ctrl+x was pressed
 	pick          *picker
@@ -98,7 +99,6 @@ const (
 
 func newView(ctx context.Context, w *Window) *view {
 	in := textarea.New()
-	in.Prompt = "› "
 	in.ShowLineNumbers = false
 	in.DynamicHeight = true
 	in.MinHeight = 1
@@ -111,6 +111,7 @@ func newView(ctx context.Context, w *Window) *view {
 		ctx: ctx, session: w.Session, window: w, input: in, width: 80, height: 24, away: true,
 		outputs: slices.Clone(w.Outputs), unseen: len(w.Outputs) > 0, history: slices.Clone(w.History), at: len(w.History), wg: &sync.WaitGroup{},
 	}
+	v.input.SetPromptFunc(ansi.StringWidth(prompt), v.mark)
 	v.dress(w.theme())
 	return v
 }
@@ -285,51 +286,6 @@ func (v *view) fit(line, end string) string {
 	return ansi.Truncate(ansi.Truncate(line, max(v.width-1-ansi.StringWidth(end), 12), "…")+" "+end, v.width, "…")
 }
 
-// hang wraps text; what follows its first line stands further in than that.
-func (v *view) hang(text string, in int) string {
-	return strings.ReplaceAll(wrapped(text, v.width-in), "\n", "\n"+strings.Repeat(" ", in))
-}
-
-func (v *view) wrap(text string) string {
-	return wrapped(text, v.width)
-}
-
-// wrapped is text in lines of at most width columns, broken between words.
-func wrapped(text string, width int) string {
-	return between(strings.ReplaceAll(text, "\t", "    "), func(text string) string { return ansi.Wrap(text, width, breaks(text, width)) })
-}
-
-// breaks are the letters behind which words of text are broken: a slash, if one of them
-// has no room in a line.
-func breaks(text string, width int) string {
-	for word := range strings.FieldsSeq(text) {
-		if ansi.StringWidth(word) > width {
-			return "/"
-		}
-	}
-	return ""
-}
-
-// between is text that wrap breaks between words. A hyphen is part of its word: "--" at
-// the end of a line would be read as a word of a command.
-func between(text string, wrap func(string) string) string {
-	const stays = '\u2011' // as wide as a hyphen, and nothing breaks at it
-	var was []rune
-	text = strings.Map(func(r rune) rune {
-		if r == '-' || r == stays {
-			was = append(was, r)
-			return stays
-		}
-		return r
-	}, text)
-	return strings.Map(func(r rune) rune {
-		if r == stays && len(was) > 0 {
-			r, was = was[0], was[1:]
-		}
-		return r
-	}, wrap(text))
-}
-
 func (v *view) echo(text string) tea.Cmd {
 	return v.tell(byUser, dressed(v.styles.strong, "› "+v.hang(strings.TrimRight(term.Clean(text), "\n"), 2)))
 }
@@ -427,6 +383,7 @@ func (v *view) content() (text string, above int) {
 	}
 	b.WriteString(v.styles.dim.Render(strings.Repeat("─", v.width)) + "\n")
 	above = strings.Count(b.String(), "\n")
+	v.lay()
 	b.WriteString(v.input.View() + "\n")
 	if v.pick != nil {
 		b.WriteString(v.pick.view(v.styles, v.width, v.height-8))
