@@ -153,8 +153,15 @@ func (s *opening) line(width int) string {
 	took := s.now().Sub(s.since).Round(time.Second)
 	text := ""
 	switch p := s.at; p.Step {
-	case "start":
-		text = fmt.Sprintf("… creating a %s sandbox, %s", s.title, took)
+	case "start", "attach to":
+		text = fmt.Sprintf("… creating a %s sandbox", s.title)
+		if p.Step == "attach to" {
+			text = fmt.Sprintf("… reaching the %s sandbox", s.title)
+		}
+		if p.State != "" && p.State != "creating" { // that is said
+			text += " (" + p.State + ")"
+		}
+		text += ", " + took.String()
 	case "set up":
 		text = fmt.Sprintf("… setting up, %s; Ctrl+C ends it", took)
 	case "upload to":

@@ -31,6 +31,9 @@ func TestAStartIsShown(t *testing.T) {
 		want  string
 	}{
 		{80, session.Progress{Step: "start"}, "… creating a Daytona sandbox, 3s"},
+		{80, session.Progress{Step: "start", State: "creating"}, "… creating a Daytona sandbox, 3s"},
+		{80, session.Progress{Step: "start", State: "pulling snapshot"}, "… creating a Daytona sandbox (pulling snapshot), 3s"},
+		{80, session.Progress{Step: "attach to"}, "… reaching the Daytona sandbox, 3s"},
 		{80, session.Progress{Step: "set up"}, "… setting up, 3s; Ctrl+C ends it"},
 		{80, session.Progress{Step: "upload to", Files: 12, OfFiles: 40, Bytes: 1 << 20, OfBytes: 4 << 20}, "… uploading ████░░░░░░░░░░░░  25%, 12 of 40 entries, 1.0 MiB of 4.0 MiB"},
 		{40, session.Progress{Step: "upload to", Files: 12, OfFiles: 40, Bytes: 1 << 20, OfBytes: 4 << 20}, "… uploading ██░░░░░░  25%, 12 of 40 en…"},
@@ -112,6 +115,9 @@ func TestChatStarts(t *testing.T) {
 			p.await(`… creating a Daytona sandbox, [12]s`)
 			p.await(`DAYTONA box-\d+`)
 			p.await(`(?s)› Say hello.*I heard it once`)
+			if seen := p.screen(); strings.Contains(seen, "sandbox is creating") {
+				t.Errorf("that it is created is said twice:\n%s", seen)
+			}
 			if strings.Contains(p.screen(), "… creating") {
 				t.Errorf("what is over is still there:\n%s", p.screen())
 			}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -46,14 +47,15 @@ type Options struct {
 	Warn   func(format string, args ...any) // one line that must be seen
 	Output io.Writer                        // what the setup script prints
 
-	// Progress is told how far a start has come, often. Without it, a long upload is
-	// told of by Note. May be nil.
+	// Progress is told how far a start has come, often. Without it, a long upload, and in
+	// which state a machine is that starts, are told of by Note. May be nil.
 	Progress func(Progress)
 }
 
 // A Progress is how far a start has come.
 type Progress struct {
-	Step           string // "start", "upload to", "set up"
+	Step           string // "start", "attach to", "upload to", "set up"
+	State          string // of a machine that starts, in the vendor's word, as in "pulling snapshot"; may be ""
 	Files, OfFiles int    // sent, of the entries that there are
 	Bytes, OfBytes int64
 }
@@ -143,6 +145,9 @@ func Start(ctx context.Context, opts Options) (*Session, error) {
 	return s, nil
 }
 
+// stateSaid is what providers say of a machine that is not ready yet, and no more than that.
+var stateSaid = regexp.MustCompile(`^(?:sandbox|devbox) is ([a-z]+(?: [a-z]+)?)$`)
+
 // open makes the machine or attaches to it. If it fails, a machine it began is ended
 // before it returns.
 func (s *Session) open(ctx context.Context) error {
@@ -154,13 +159,19 @@ func (s *Session) open(ctx context.Context) error {
 			return &StartError{Step: step, Name: d.Title, Err: err}
 		}
 	}
-	s.spec.Progress = func(text string) { opts.Note("%s: %s", d.Title, text) }
+	s.spec.Progress = func(text string) {
+		if state := stateSaid.FindStringSubmatch(text); state != nil && opts.Progress != nil {
+			s.at(Progress{Step: step, State: state[1]})
+			return
+		}
+		opts.Note("%s: %s", d.Title, text)
+	}
 	openCtx, cancel := ctx, context.CancelFunc(func() {})
 	if opts.CreateTimeout > 0 {
 		openCtx, cancel = context.WithTimeout(ctx, opts.CreateTimeout)
 	}
 	began := time.Now()
-	s.at(Progress{Step: "start"})
+	s.at(Progress{Step: step})
 	sb, err := opts.Provider.Open(openCtx, s.spec)
 	cancel()
 	if err != nil {
@@ -366,7 +377,7 @@ func (s *Session) earlier() *workspace.Home {
 func (s *Session) send(ctx context.Context, dir string, keep func(string) bool) error {
 	began, said := time.Now(), time.Now()
 	progress := func(files int, bytes int64) {
-		s.at(Progress{"upload to", files, len(s.opts.Plan.Items), bytes, s.opts.Plan.Bytes})
+		s.at(Progress{Step: "upload to", Files: files, OfFiles: len(s.opts.Plan.Items), Bytes: bytes, OfBytes: s.opts.Plan.Bytes})
 		if s.opts.Progress == nil && time.Since(said) > 3*time.Second {
 			said = time.Now()
 			s.opts.Note("uploading: %d of %d entries, %s of %s", files, len(s.opts.Plan.Items), workspace.Size(bytes), workspace.Size(s.opts.Plan.Bytes))
