@@ -35,8 +35,8 @@ func composes(dir string) bool {
 }
 
 // composeFetches finds the keys by which a file of docker compose names others, also
-// where they are written with escapes.
-var composeFetches = regexp.MustCompile(`include|extends|\\[xuU\r\n]`)
+// where they are written with escapes, with a tag ("!!binary") or in UTF-16.
+var composeFetches = regexp.MustCompile(`include|extends|\\[xuU\r\n]|\\[^\x00-\x7f]|![^\s=]|^%|\n%|\x00`)
 
 // peek returns a file's text, and whether there is a file: "" is one that is empty,
 // too large or cannot be read.

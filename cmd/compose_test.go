@@ -24,6 +24,10 @@ func TestComposes(t *testing.T) {
 		{"in the directory above", map[string]string{"../compose.yaml": "include: [oci://example.com/x]\n"}, true},
 		{"named by the environment file", map[string]string{"compose.yaml": plain, ".env": "COMPOSE_FILE=https://example.com/x.git\n"}, true},
 		{"another environment file", map[string]string{"compose.yaml": plain, ".env": "PORT=80\n"}, false},
+		{"with a tag", map[string]string{"compose.yaml": "!!binary aW5jbHVkZQ==: [oci://example.com/x]\n" + plain}, true},
+		{"with a tag in full", map[string]string{"compose.yaml": "? !<tag:yaml.org,2002:binary> aW5jbHVkZQ==\n: [oci://example.com/x]\n" + plain}, true},
+		{"in UTF-16", map[string]string{"compose.yaml": "\xff\xfei\x00n\x00c\x00l\x00u\x00d\x00e\x00:\x00[\x00a\x00]\x00"}, true},
+		{"with what is no tag", map[string]string{"compose.yaml": plain + "    command: test a != b\n"}, false},
 		{"one that is empty", map[string]string{"compose.yaml": ""}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

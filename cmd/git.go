@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 
 // foreign reports whether a directory has settings of terraform's that came with the
 // repository: they name the machine that is asked for the state. So does a directory
-// whose files may name a program that reads it, as those of tofu can.
+// whose files say how tofu reads it: by a program, or by a service that takes a login.
 func foreign(dir string) bool {
 	files, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -157,7 +158,7 @@ func foreign(dir string) bool {
 		data, err := os.ReadFile(name)
 		text := string(data)
 		escaped := strings.Contains(text, `\u`)
-		if err != nil || (strings.Contains(text, "encryption") || escaped) && (strings.Contains(text, `"external"`) || escaped) {
+		if err != nil || escaped || encrypts.MatchString(text) && strings.Contains(text, "method") {
 			return true
 		}
 	}
@@ -180,6 +181,9 @@ func foreign(dir string) bool {
 	tracked, err := lookGit(ctx, dir, args...)
 	return err != nil || tracked != ""
 }
+
+// encrypts finds the block of tofu's, which is no part of a longer name.
+var encrypts = regexp.MustCompile(`\bencryption\b`)
 
 // lookGit runs a git that obeys nothing but what it is asked for.
 func lookGit(ctx context.Context, dir string, args ...string) (string, error) {

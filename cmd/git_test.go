@@ -265,7 +265,11 @@ func TestForeign(t *testing.T) {
 	}
 	for text, program := range map[string]bool{
 		`terraform { encryption { method "external" "x" { decrypt_command = ["./x"] } } }`: true,
-		`resource "aws_s3_bucket" "encryption" {}`:                                         false,
+		`terraform { encryption { method external x { decrypt_command = ["./x"] } } }`:     true,
+		`terraform { encryption { key_provider "aws_kms" "x" { shared_config_files = ["./x"] }
+method "aes_gcm" "m" { keys = key_provider.aws_kms.x } } }`: true,
+		`resource "aws_s3_bucket" "encryption" {}`:               false,
+		`resource "x" "y" { server_side_encryption = "method" }`: false,
 	} {
 		file := filepath.Join(root, "main.tofu")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,6 +71,9 @@ func escaped(name string) string {
 	return filepath.FromSlash(b.String())
 }
 
+// escapedC finds the same name, written with an escape.
+var escapedC = regexp.MustCompile(`"\\(?:x43|u0043|U00000043|103)"`)
+
 // includes reports whether a file below root is one that names others to include: of
 // assembly, of Go with C in it, or for swig. A tree that is too large counts as one that has.
 func includes(root string) bool {
@@ -91,7 +95,7 @@ func includes(root string) bool {
 				break
 			}
 			data, err := os.ReadFile(name)
-			found = err != nil || bytes.Contains(data, []byte(`"C"`)) || bytes.Contains(data, []byte("`C`"))
+			found = err != nil || bytes.Contains(data, []byte(`"C"`)) || bytes.Contains(data, []byte("`C`")) || escapedC.Match(data)
 		}
 		if found {
 			return fs.SkipAll

@@ -28,6 +28,7 @@ func TestGoReaches(t *testing.T) {
 	}{
 		{"no module", map[string]string{"a.go": "package a"}, false},
 		{"no module, and C", map[string]string{"a.go": `import "C"`}, true},
+		{"C with an escape", map[string]string{"a.go": `import "\x43"`}, true},
 		{"for swig", map[string]string{"go.mod": "module a\n", "a.go": "package a", "x.swigcxx": "%module x"}, true},
 		{"no requirements", map[string]string{"go.mod": "module a\n"}, false},
 		{"all of them known", map[string]string{"go.mod": known, "a.go": "package a"}, false},
