@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,6 +138,37 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 		}
 	}
 	return false
+}
+
+// embeds reports whether below root lies a repository of its own that names programs to
+// run, or a HEAD, beside which a directory or two make one. A tree that is too large to
+// look through counts as one.
+func embeds(root string) bool {
+	const most = 200_000
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	seen, found := 0, false
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		switch base := strings.ToLower(filepath.Base(name)); {
+		case err != nil || name == root:
+		case base == ".git":
+			if at := filepath.Dir(name); at != root && repositoryRuns(ctx, at, 0) {
+				found = true
+				return fs.SkipAll
+			}
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case base == "head" && !d.IsDir() && filepath.Dir(name) != root:
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found || err != nil || seen > most
 }
 
 // foreign reports whether a directory has settings of terraform's that came with the

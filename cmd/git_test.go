@@ -140,6 +140,33 @@ func TestWhatGitRuns(t *testing.T) {
 			t.Error("its settings are not read for it alone")
 		}
 	})
+	t.Run("what becomes a repository", func(t *testing.T) {
+		r := newGitRepo(t)
+		if embeds(r.dir) {
+			t.Error("a plain project embeds one")
+		}
+		r.git("init", "-q", "sub/own")
+		if embeds(r.dir) {
+			t.Error("one without settings of its own runs programs")
+		}
+		r.git("-C", "sub/own", "config", "core.fsmonitor", "program")
+		if !embeds(r.dir) || embeds(filepath.Join(r.dir, "sub", "own")) {
+			t.Error("one below is not told from the project's own")
+		}
+		r = newGitRepo(t)
+		if err := os.MkdirAll(filepath.Join(r.dir, "src", "head"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if embeds(r.dir) {
+			t.Error("a directory is no head")
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, "src", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !embeds(r.dir) {
+			t.Error("a head without more is overlooked")
+		}
+	})
 	t.Run("no directory", func(t *testing.T) {
 		if gitRuns(t.TempDir()) || !gitRuns(filepath.Join(t.TempDir(), "none")) {
 			t.Error("a directory without a repository has none; one that is yet to come may be anything")

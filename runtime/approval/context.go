@@ -14,6 +14,11 @@ type Context struct {
 	// run; nil is never.
 	GitRuns func(dir string) bool
 
+	// Embeds reports whether files in the workspace are another repository whose
+	// configuration names programs to run, or may become one where the line writes beside
+	// them, where the machine is this computer; nil is never.
+	Embeds func() bool
+
 	// Composes reports whether the files of docker compose for a directory may fetch
 	// others; nil is never.
 	Composes func(dir string) bool

@@ -182,6 +182,9 @@ func (c *command) placed(from word, to []word, tree, through bool) {
 			continue
 		}
 		c.become(from, base, at, tree)
+		if through && from.static && !from.glob {
+			c.linkedIn(dir, base)
+		}
 		switch {
 		case !from.static:
 			if !from.input && c.picked(slices.ContainsFunc(at, func(p string) bool { return below(c.Workspace, p) })) {
@@ -203,6 +206,26 @@ func (c *command) placed(from word, to []word, tree, through bool) {
 			}
 		case slices.ContainsFunc(at, func(p string) bool { return Sensitive(c.Workspace, p+"/"+base) }):
 			c.find(T3, "writes a file that runs programs later")
+		}
+	}
+}
+
+// linkedIn judges a link by the name of what is copied, in the directory that it is
+// copied to: it is written through.
+func (c *command) linkedIn(dir word, base string) {
+	if c.Real == nil {
+		return
+	}
+	dir.text += "/" + base
+	at, _ := c.places(dir)
+	for _, p := range at {
+		switch {
+		case Sensitive(c.Workspace, p):
+			c.find(T3, "writes a file that runs programs later")
+		case !below(c.Workspace, p):
+			c.find(T3, "writes outside the workspace", machine)
+		default:
+			c.sways(p)
 		}
 	}
 }

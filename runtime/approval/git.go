@@ -167,6 +167,7 @@ func (c *command) git(args []word) {
 		if shortened(rest, []string{"--pathspec-from-file"}) {
 			c.find(T1s, "may show what is in a file") // as the name of a file that there is not
 		}
+		c.shift()
 		c.find(T2, "changes the index")
 	case "clean":
 		if all != nil && o.has("-n", "--dry-run") && o.only("-n", "--dry-run", "-d", "-x", "-X", "-f") {
@@ -259,10 +260,17 @@ func (c *command) gitRuns() bool {
 	if c.GitRuns == nil || c.Place.Disposable {
 		return false
 	}
-	return c.dirs == nil || slices.ContainsFunc(c.dirs, func(d string) bool {
+	return c.dirs == nil || c.shifted != nil && *c.shifted && c.Embeds != nil && c.Embeds() || slices.ContainsFunc(c.dirs, func(d string) bool {
 		// What a command before it puts there is not there to be looked at.
 		return c.filled[d] || c.GitRuns(d)
 	})
+}
+
+// shift notes that what git finds later in the line is not what was looked at.
+func (c *command) shift() {
+	if c.shifted != nil {
+		*c.shifted = true
+	}
 }
 
 // flaggedShort reports whether an option of one letter is among args, alone or

@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -19,6 +20,52 @@ func TestLinksThatAreMoved(t *testing.T) {
 	} {
 		if j := approval.Judge(line, c, ""); j.Verdict != want {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
+
+// A copy into a directory is written through a link that has its name there.
+func TestLinksThatAreCopiedTo(t *testing.T) {
+	c := onHost
+	c.Real = func(name string) string {
+		if to, is := map[string]string{"/w/d/x": "/w/.git/config", "/w/d/y": "/w/b.txt", "/w/d/z": "/home/dev/z"}[strings.Replace(name, onHost.Workspace, "/w", 1)]; is {
+			return strings.Replace(to, "/w", onHost.Workspace, 1)
+		}
+		return name
+	}
+	for line, want := range map[string]approval.Verdict{
+		`cp src/x d/`: approval.Ask, `cp src/x d`: approval.Ask, `cp -f a.txt x ./d/.`: approval.Ask, `cp -n src/x src/../d`: approval.Ask, `cp src/z d`: approval.Ask,
+		`cp src/y d`: approval.Allow, `cp a.txt d`: approval.Allow, `cp src/x e`: approval.Allow, `mv src/x d`: approval.Allow,
+	} {
+		if j := approval.Judge(line, c, ""); j.Verdict != want {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
+
+// Where files may become a repository, git finds another one than was looked at as soon
+// as the line writes, or adds.
+func TestRepositoriesThatAreMade(t *testing.T) {
+	for _, embeds := range []bool{true, false} {
+		c := onHost
+		c.GitRuns = func(string) bool { return false }
+		c.Embeds = func() bool { return embeds }
+		for _, line := range []string{
+			`mkdir -p b/objects b/refs && cd b && git status`, `mkdir b/objects b/refs; git -C b status`, `touch b/objects/x && cd b && git log -3`, `chmod +x b/objects b/refs && git -C b log -3`,
+			`mv b/objs b/objects && git -C b diff`, `echo x > b/refs/x; git -C b ls-files`, `git add n && git status`, `git -C b status | mkdir b/objects b/refs`, `nice git -C b status | cat | tee b/objects/x`,
+		} {
+			want := approval.Allow
+			if embeds {
+				want = approval.Ask
+			}
+			if j := approval.Judge(line, c, ""); j.Verdict != want {
+				t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+			}
+		}
+		for _, line := range []string{`git status`, `git add a.txt`, `git status && touch a.txt`, `cd b && git log -3`} {
+			if j := approval.Judge(line, c, ""); j.Verdict != approval.Allow {
+				t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+			}
 		}
 	}
 }

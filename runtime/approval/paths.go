@@ -199,6 +199,7 @@ func (c *command) written(w word) {
 			if c.wrote != nil {
 				*c.wrote = true
 			}
+			c.shift()
 			c.find(T2, "changes the workspace")
 			if w.glob {
 				name = path.Dir(name) + "/"

@@ -75,7 +75,7 @@ func posix(text string) *syntax.File {
 }
 
 func judge(f *syntax.File, line string, at Context, posix bool, names *settled, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), shifted: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -105,6 +105,7 @@ type command struct {
 	spares   func(string) bool // the program leaves out a file of that name in the workspace
 	compares bool              // values are compared, not shown
 	wrote    *bool             // a file was written, with what is not known
+	shifted  *bool             // a file was written, or git's index
 	traced   *bool             // the shell shows the words of what it runs
 	filled   map[string]bool   // directories into which trees were put
 	settled  *settled          // what is known of variables, in the whole line
@@ -359,14 +360,27 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 	default: // pipes
 		c.apart(func() {
 			left, right := c.child(), c.child()
+			calm := c.shifted == nil || *c.shifted
 			left.stmt(x.X)
 			right.in = input{unknown: true, names: left.names(x.X)}
 			if right.in.names {
 				right.in.spares, right.in.begins = left.foundBy(x.X), left.rooted(x.X)
 			}
 			right.stmt(x.Y)
+			if !calm && *c.shifted {
+				c.child().beside(x.X) // they run at the same time
+			}
 		})
 	}
+}
+
+// beside judges git in a part of a pipeline again, of which a later part writes.
+func (c *command) beside(s *syntax.Stmt) {
+	wrote := *c.wrote
+	*c.wrote = false
+	c.commands = nil
+	c.stmt(s)
+	*c.wrote = wrote
 }
 
 func minus(a, b []string) []string {
