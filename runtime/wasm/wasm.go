@@ -569,7 +569,8 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &endedError{ended(ctx, o.op), !reported && !errors.Is(err, errNotBegun)}
+		ends := []sandbox.Code{sandbox.CodeTimeout, sandbox.CodeCancelled} // what a module says that has cleaned up
+		return &endedError{ended(ctx, o.op), !errors.Is(err, errNotBegun) && !(reported && slices.Contains(ends, said.Sandbox().Code))}
 	case errors.Is(err, errStopped):
 		return &stoppedError{p.fault(o.export, err)}
 	case ours:
@@ -587,7 +588,8 @@ func (p *Provider) do(ctx context.Context, o operation, common *abi.Common, req,
 var errHard = errors.New("the module did not end when it was told to")
 
 // An endedError ends an operation whose context is done. Hard says that the
-// module had no say in it, and may have left something running.
+// module had no say in it, or says that something else went wrong, and may have left
+// something running.
 type endedError struct {
 	error
 	hard bool

@@ -250,10 +250,14 @@ func (b *box) Exec(ctx context.Context, cmd sandbox.Cmd) (int, error) {
 	// Whatever went wrong, the command is not left running; its last words count.
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if b.Kill(clean, cmd.ID) == nil && ctx.Err() != nil {
-		return 0, ctx.Err()
+	killed := b.Kill(clean, cmd.ID)
+	switch {
+	case ctx.Err() == nil:
+		return 0, b.gone(err)
+	case killed != nil:
+		return 0, sandbox.Errorf(sandbox.CodeUnavailable, "the command may still run: %v", killed)
 	}
-	return 0, b.gone(err)
+	return 0, ctx.Err()
 }
 
 // follow lets the host deliver the output and returns the status.
