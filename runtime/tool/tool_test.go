@@ -16,6 +16,9 @@ func TestToolsOnThisComputer(t *testing.T) {
 }
 
 func TestToolsWithBusyBoxOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Skip("busybox is not installed")

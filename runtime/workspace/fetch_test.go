@@ -62,6 +62,9 @@ func (w *cutting) Write(p []byte) (int, error) {
 // A large file comes home part by part, with whatever compresses there, also where
 // the connection is cut.
 func TestALargeFileComesHomeInParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for name, path := range map[string]string{"zstd": os.Getenv("PATH"), "gzip": pathWithout(t, "zstd"), "nothing": pathWithout(t, "zstd", "gzip")} {
 		t.Run(name, func(t *testing.T) {
 			root, box := lay(t, map[string]string{"a": "x"}), t.TempDir()

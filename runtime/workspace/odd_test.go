@@ -66,6 +66,9 @@ func TestThingsThatTurnIntoOthers(t *testing.T) {
 
 // A directory of many files under another name, and much that is new.
 func TestManyFilesUnderAnotherName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	files := map[string]string{}
 	for i := range 1000 {
 		files[fmt.Sprintf("old/d%d/f%d", i%30, i)] = fmt.Sprint(i)

@@ -21,6 +21,9 @@ const fillDisk = "for i in 1 2 3 4 5 6 7 8; do cat /dev/zero >>fill; done 2>/dev
 // room for some output, as often as somebody makes room again. A file is written or
 // old, and reading goes on. It needs the right to mount.
 func FullDisk(t *testing.T, s Subject) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Helper()
 	// The machine's user must be able to get there, which t.TempDir does not allow.
 	dir, err := os.MkdirTemp("", "disk-")

@@ -86,6 +86,9 @@ func (boastful) Extend(context.Context, time.Time) (time.Time, error) {
 // them. Secret is the setting that holds the credential; blind are the rules that
 // cannot see their mutant with this vendor, with the reason.
 func Mutants(t *testing.T, s Subject, secret string, blind map[string]string) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	newInstead := func(ctx context.Context, p sandbox.Provider, spec sandbox.Spec) (sandbox.Sandbox, error) {
 		spec.ID = ""
 		return p.Open(ctx, spec)
