@@ -133,6 +133,9 @@ func (c *command) composes() bool {
 // inspects reports whether a format of docker inspect shows parts of a container that
 // hold no environment.
 func inspects(format string) bool {
+	if strings.ContainsAny(format, "\"`'\\") {
+		return false // what stands in quotes may look like the end of an action
+	}
 	for action := range strings.SplitSeq(format, "{{") {
 		action, _, is := strings.Cut(action, "}}")
 		if !is {
@@ -143,8 +146,8 @@ func inspects(format string) bool {
 		})
 		for _, n := range names {
 			parts := strings.Split(n, ".")
-			if n == "." || n == "$" || slices.ContainsFunc(parts, func(p string) bool {
-				return slices.Contains([]string{"config", "containerconfig", "env", "args", "cmd", "entrypoint", "healthcheck", "labels", "history"}, p)
+			if n == "." || n == "$" || strings.HasSuffix(n, ".hostconfig") || slices.ContainsFunc(parts, func(p string) bool {
+				return slices.Contains([]string{"config", "containerconfig", "env", "args", "cmd", "entrypoint", "healthcheck", "labels", "history", "spec", "previousspec", "logconfig", "log"}, p)
 			}) {
 				return false
 			}

@@ -471,7 +471,7 @@ func (w word) rest(known string) word {
 var (
 	harmlessKey  = regexp.MustCompile(`^(?:(?:user|branch|core|init|pull|push|merge|diff|color|fetch|rebase)\.[\w.-]+|remote\.[\w.-]+\.(?:url|fetch))$`)
 	regions      = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-\d$`)
-	packages     = regexp.MustCompile(`^[A-Za-z0-9*][A-Za-z0-9.+_@*-]*$`)
+	packages     = regexp.MustCompile(`^[A-Za-z0-9*](?:[A-Za-z0-9+_@*-]|\.\d)*$`)
 	buckets      = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{2,62}(?:/.*)?$`)
 	wordOnly     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	signs        = regexp.MustCompile(`%[-+ ]*G`)
@@ -534,7 +534,7 @@ func (k kind) fits(c *command, w word) bool {
 		}
 		return w.static && filters(w.text, nil)
 	case aPackage:
-		return w.static && packages.MatchString(w.text) && !strings.HasSuffix(w.text, ".rb")
+		return w.static && packages.MatchString(w.text) // an ending would be a file's
 	case aKey:
 		return w.static && harmlessKey.MatchString(w.text)
 	case anAPI:

@@ -26,7 +26,7 @@ aws logs get-log-events: @aws @of
 gcloud: @gcloud
 gcloud version: @gcloud
 gcloud info:
-gcloud config list,get-value,get: @gcloud --all name
+gcloud config list,get-value,get: @gcloud --all {project,account,disable_usage_reporting,core,compute,run,functions,core/project,core/account,compute/zone,compute/region,run/region,functions/region,artifacts/location,builds/region,container/cluster}
 gcloud auth list: @gcloud
 gcloud projects,organizations,services list,describe,get-iam-policy: @gcloud --enabled --available word
 gcloud config configurations list,describe: @gcloud name

@@ -5,7 +5,7 @@ const clusterForms = `
 @kube: -n=name --namespace=name --context=name --request-timeout=num
 @view: @kube -Aw -o=shape -l=text --all-namespaces --output=shape --selector=text --field-selector=text --no-headers --show-labels --sort-by=text --watch --ignore-not-found --chunk-size=num
 kubectl,oc,k: @view
-kubectl,oc,k get: @view -L=text --label-columns=text --show-kind --show-managed-fields --subresource=name name*
+kubectl,oc,k get: @view -L=text --label-columns=text --show-kind --show-managed-fields --subresource={status,scale,resize} name*
 kubectl,oc,k describe: @view --show-events?text name*
 kubectl,oc,k logs: @kube -fp -l=text -c=name --selector=text --previous --follow --tail=num --since=num --since-time=text --container=name --timestamps --all-containers --prefix --max-log-requests=num --limit-bytes=num --ignore-errors name*
 kubectl,oc,k top: @view --containers --no-headers --use-protocol-buffers name*
@@ -14,7 +14,7 @@ kubectl,oc,k version: @kube -o=shape --client --output=shape
 kubectl,oc,k api-resources,api-versions: @view --namespaced?text --verbs=text --api-group=name --cached
 kubectl,oc,k cluster-info: @kube
 kubectl,oc,k events: @view --for=name --types=text
-kubectl,oc,k wait: @view --for=text --timeout=num --all name*
+kubectl,oc,k wait: @kube -Al=text --all-namespaces --selector=text --field-selector=text --for=text --timeout=num --all name*
 kubectl,oc,k rollout status,history: @view --revision=num --timeout=num --watch?text name*
 kubectl,oc,k auth can-i: @kube -Aq --all-namespaces --quiet --list --no-headers name*
 kubectl,oc,k auth whoami: @kube -o=shape
@@ -22,7 +22,10 @@ kubectl,oc,k config view: @kube -o=shape --output=shape --minify
 kubectl,oc,k config current-context,get-clusters,get-users: @kube
 kubectl,oc,k config get-contexts: @kube -o=shape --no-headers name*
 kubectl,oc,k diff: @kube -R -f=file -l=text --filename=file --recursive --selector=text --server-side
-kubectl,oc,k apply,create,run,expose: @kube -R -f=file -o=shape -l=text --filename=file --recursive --output=shape --selector=text --dry-run={client} --image=text --replicas=num --from-literal=text --port=num --schedule=text --labels=text --restart=text --class=text --rule=text --tcp=text text*
+@made: @kube -R -f=file -o=shape -l=text --filename=file --recursive --output=shape --selector=text --dry-run={client} --image=text --replicas=num --from-literal=text --port=num --schedule=text --labels=text --restart=text --class=text --rule=text --tcp=text
+kubectl,oc,k apply: @made
+kubectl,oc,k run,expose: @made text*
+kubectl,oc,k create: @made {clusterrole,clusterrolebinding,configmap,cm,cronjob,cj,deployment,deploy,ingress,ing,job,namespace,ns,poddisruptionbudget,pdb,priorityclass,pc,quota,resourcequota,role,rolebinding,secret,service,svc,serviceaccount,sa} text*
 
 @helm: -n=name --namespace=name --kube-context=name
 helm: @helm

@@ -329,6 +329,9 @@ func (c *command) kubectl(args []word) {
 		if _, name, is := strings.Cut(w.text, "="); is {
 			w.text = name
 		}
+		if strings.ContainsAny(w.text, listed) && at(words, 0) != "logs" {
+			c.find(T1s, "reads a file whose name is not plain")
+		}
 		for name := range strings.SplitSeq(w.text, ",") {
 			if w.text = name; name != "" && at(words, 0) != "logs" && at(words, 0) != "options" {
 				c.read(w)
@@ -355,14 +358,14 @@ func (c *command) kubectl(args []word) {
 	switch verb {
 	case "":
 		c.find(T0, "looks")
-	case "get", "describe", "events":
+	case "get", "describe", "events", "wait":
 		if secret() {
 			c.secrets = true
 			c.find(T1s, "shows secrets of a cluster", store)
 			return
 		}
 		c.find(T1, "reads a cluster")
-	case "logs", "top", "explain", "version", "api-resources", "api-versions", "cluster-info", "options", "completion", "wait":
+	case "logs", "top", "explain", "version", "api-resources", "api-versions", "cluster-info", "options", "completion":
 		if verb == "cluster-info" && sub == "dump" && flagged(args, "--output-directory") {
 			for _, w := range split(args, "--output-directory").values("--output-directory") {
 				c.written(w)
@@ -427,6 +430,9 @@ func (c *command) kubectl(args []word) {
 	}
 }
 
+// listed are the letters by which a list of files is written in more ways than with commas.
+const listed = "\"\\{}\r\n"
+
 // printsLive reports whether kubectl prints objects that a file names, or secrets.
 func printsLive(args []word) bool {
 	o := split(args, kubeValued...)
@@ -454,6 +460,9 @@ func (c *command) helm(args []word) {
 		c.find(T1s, "may render secrets of a cluster", store)
 	}
 	for _, w := range split(args, "--set-file", "-f", "--values").values("--set-file", "-f", "--values") {
+		if strings.ContainsAny(w.text, listed) {
+			c.find(T1s, "reads a file whose name is not plain")
+		}
 		for part := range strings.SplitSeq(w.text, ",") {
 			if _, name, set := strings.Cut(part, "="); set {
 				part = name

@@ -13,6 +13,10 @@ func TestAnswersWithSecrets(t *testing.T) {
 		`gcloud functions describe x`, `gcloud functions list --format=json`, `gcloud run services describe x`, `gcloud run services describe x --format=json`, `gcloud run services describe x --format='value(spec.template)'`, `gcloud run services describe x --format='json(status)'`, `gcloud app describe`, `gcloud builds describe x`, `gcloud compute instance-templates describe x`, `gcloud compute project-info describe`,
 		`az webapp config appsettings list -n x -g y`, `az functionapp show -n x -g y`, `az containerapp show -n x -g y`, `terraform show`, `terraform output x`, `terraform state show x`, `terraform state pull`, `vault kv get x`, `consul kv get x`, `consul kv export`, `gh secret list`, `gh variable list`, `heroku config`,
 		`systemctl show x`, `systemctl show`, `systemctl cat x`, `systemctl show -p Environment x`, `systemctl show -p ''`, `ps e`, `ps -o pid,environ`, `kubectl get secret x -o yaml`, `gh pr list --json number --jq '$ ENV'`,
+		`kubectl wait secret/x --for=jsonpath='{.kind}'=Secret -o yaml`, `kubectl wait pod/x --for=delete -o json`, `kubectl diff -f '"/home/me/x.yaml"'`, `kubectl create foo --dry-run=client`, `kubectl apply view-last-applied secret/x --dry-run=client`,
+		`docker inspect -f '{{printf "}}%v" .Config.Env}}' web`, "docker inspect -f '{{printf `}}` .Config.Env}}' web", `docker inspect -f '{{json .Spec}}' x`, `docker inspect -f '{{json .HostConfig}}' web`, `docker inspect -f '{{json .HostConfig.LogConfig}}' web`,
+		`helm template . -f '"/home/me/.kube/config"'`, `helm template . --set-file 'a\=b=/home/me/x'`, `helm template . --set-file 'a={/home/me/x}'`, `gcloud config get-value proxy/password`, `aws ec2 describe-spot-instance-requests`, `aws cloudfront list-distributions-by-web-acl-id --web-acl-id x`,
+		`brew info x--1.0.x86_64_linux.bottle.tar.gz`, `apt show x.deb`,
 	} {
 		if j := Judge(line, at, ""); j.Verdict == Allow {
 			t.Errorf("%s: %v (%s)", line, j.Verdict, j.Finding.Reason)
@@ -21,6 +25,7 @@ func TestAnswersWithSecrets(t *testing.T) {
 	for _, line := range []string{
 		`docker inspect -f '{{.State.Status}}' web`, `docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' web`, `docker inspect --format '{{.HostConfig.RestartPolicy.Name}}' web`, `docker network inspect bridge`, `docker volume inspect data`, `docker top web`, `helm status x`, `helm status x -o table`, `helm list -o json`,
 		`gcloud run services list`, `gcloud run services describe x --format='value(status.url)'`, `gcloud functions list`, `gcloud compute instances describe x --zone z`, `systemctl show -p ExecStart x`, `systemctl status x`, `ps aux`, `docker ps -a`, `kubectl get pods -o yaml`,
+		`kubectl wait pod/x --for=condition=Ready --timeout=60s`, `kubectl create deployment x --image=y --dry-run=client -o yaml`, `brew info python@3.12`, `gcloud config get-value project`, `apt policy python3.11-dev`,
 	} {
 		if j := Judge(line, at, ""); j.Verdict != Allow {
 			t.Errorf("%s: %v (%s)", line, j.Verdict, j.Finding.Reason)
