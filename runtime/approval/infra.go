@@ -194,7 +194,7 @@ func (c *command) terraform(args []word, grunt bool) {
 		}
 	}
 	verb, sub := at(words, 0), at(words, 1)
-	if c.Foreign != nil && slices.Contains([]string{"output", "state", "workspace"}, verb) && (c.dirs == nil || flagged(args, "-chdir", "--chdir") || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Foreign(d) })) {
+	if c.Foreign != nil && slices.Contains([]string{"output", "state", "workspace"}, verb) && (c.dirs == nil || c.wrote != nil && *c.wrote || flagged(args, "-chdir", "--chdir") || slices.ContainsFunc(c.dirs, func(d string) bool { return c.filled[d] || c.Foreign(d) })) {
 		c.find(T3, "may talk, with its login, to a machine that the repository names")
 	}
 	switch verb {

@@ -200,6 +200,9 @@ func (c *command) written(w word) {
 				*c.wrote = true
 			}
 			c.shift()
+			if c.steered != nil && !slices.Contains([]string{".txt", ".log", ".out", ".md"}, strings.ToLower(path.Ext(name))) {
+				*c.steered = true
+			}
 			c.find(T2, "changes the workspace")
 			if w.glob {
 				name = path.Dir(name) + "/"

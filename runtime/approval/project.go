@@ -47,6 +47,9 @@ func (c *command) golang(args []word) {
 	case "env":
 		c.find(T0, "looks")
 	case "fmt":
+		if c.GoReaches != nil && !c.Place.Disposable && (c.dirs == nil || slices.ContainsFunc(c.dirs, c.GoReaches)) {
+			c.find(T3, "may fetch what the project names")
+		}
 		if len(args) == 1 {
 			c.through(literal("."))
 		}
