@@ -43,7 +43,7 @@ func (a *app) warnf(format string, args ...any) {
 // homes are the kept works of runs, oldest first. What is on record of a run only
 // since its machine was kept is none.
 func (a *app) homes() []*workspace.Home {
-	list := slices.DeleteFunc(session.Homes(a.savedDir()), func(h *workspace.Home) bool { return h.Run.Whole && len(h.Changes) == 0 })
+	list := slices.DeleteFunc(session.Homes(a.savedDir()), func(h *workspace.Home) bool { return h.Run.Whole && h.Empty() })
 	slices.SortStableFunc(list, func(x, y *workspace.Home) int { return x.Run.Started.Compare(y.Run.Started) })
 	return list
 }
@@ -79,7 +79,7 @@ func (a *app) homeOf(c *cobra.Command, flags *given, run string) (*workspace.Hom
 		return nil, err
 	}
 	for _, h := range list {
-		if h.Run.Project == cfg.Root && (h.Run.Whole || len(h.Changes) > 0) {
+		if h.Run.Project == cfg.Root && (h.Run.Whole || !h.Empty()) {
 			return h, a.sayUnfinished(h)
 		}
 	}
@@ -561,7 +561,7 @@ func (a *app) rescue(ctx context.Context, run string, most int64) error {
 			fmt.Fprintln(a.streams.Out, term.Clean(file))
 		}
 	}
-	if len(h.Changes) > 0 {
+	if !h.Empty() {
 		a.warnf("%s; to make the changes in %s: talkops sandbox apply %s", h, h.Run.Project, h.Run.ID)
 	} else {
 		a.warnf("run %s has no changes to be made", h.Run.ID)

@@ -20,8 +20,8 @@ func asks(cfg *config.Config) bool { return cfg.Sandbox.Export == "" || cfg.Sand
 // mostNamed is how many changed files are named at the end.
 const mostNamed = 20
 
-// askExport shows what was changed in the sandbox and asks what becomes of it.
-// Without an answer it is a patch. A session whose changes cannot be fetched is left
+// askExport shows what was changed in the sandbox and not applied to the project yet, and
+// asks what becomes of it, if there is any. Without an answer it is a patch. A session whose changes cannot be fetched is left
 // to its own end, which says so.
 func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish) wish {
 	h := s.Home()
@@ -31,14 +31,30 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	a.warnf("looking at what was changed in the sandbox…")
 	err := s.Fetch(ctx)
 	lost := gone(err)
-	if err != nil && !lost || len(h.Changes) == 0 {
+	if err != nil && !lost || h.Empty() {
 		return otherwise
 	}
-	take, _ := h.Split(true)
+	applied := h.Applied()
+	otherwise.since = applied
+	fresh := h.Since()
+	if takes, aside := workspace.Split(fresh, false); applied && len(takes) == 0 {
+		s.Told()
+		but := ""
+		if len(aside) > 0 {
+			but = ", but for what is set aside"
+		}
+		a.warnf("All that was changed in the sandbox is applied to the project%s.", but)
+		return otherwise
+	}
+	take, _ := workspace.Split(fresh, true)
+	yet := ""
+	if applied {
+		yet = ", and not applied yet"
+	}
 	if lost {
-		a.warnf("the machine is no more; saved of it: %s", h)
+		a.warnf("the machine is no more; saved of it%s: %s", yet, workspace.Sum(fresh))
 	} else {
-		a.warnf("changed in the sandbox: %s", h)
+		a.warnf("changed in the sandbox%s: %s", yet, workspace.Sum(fresh))
 	}
 	within := map[string]bool{} // directories that another name says
 	for _, c := range take {
@@ -46,7 +62,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	}
 	s.Told()
 	take = slices.DeleteFunc(take, func(c workspace.Change) bool { return within[c.Name] })
-	_, aside := h.Split(false)
+	_, aside := workspace.Split(fresh, false)
 	kept := map[string]string{} // what no answer takes over: how that is said
 	for _, x := range aside {
 		kept[x.Name] = ": " + setAside(x)
@@ -70,7 +86,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		a.warnf("  %s %s%s", mark, name, kept[c.Name])
 	}
 	there := false
-	if out, err := h.Apply(ctx, h.Run.Project, take, true); err == nil && len(out.Already) == len(take) {
+	if out, err := h.Apply(ctx, h.Run.Project, take, true); err == nil && len(out.Made)+len(out.Conflicts) == 0 {
 		there = true
 		a.warnf("All of it is in the project already.")
 	}
@@ -87,7 +103,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		word, name, _ := strings.Cut(answer, " ")
 		switch strings.ToLower(word) {
 		case "", "p", "patch":
-			return wish{what: "patch", there: there}
+			return wish{what: "patch", there: there, since: applied}
 		case "a", "apply":
 			return wish{what: "apply"}
 		case "b", "branch":
@@ -98,18 +114,21 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 			case name == "":
 				continue
 			}
-			return wish{what: "branch", where: name}
+			return wish{what: "branch", where: name, since: applied}
 		case "d", "discard":
-			if there {
+			switch {
+			case there:
 				a.warnf("What is in the project stays there.")
-			} else {
+			case applied:
+				a.warnf("What was applied stays in the project; the rest is not taken over. To have it after all, until it is removed: talkops sandbox apply %s", term.Clean(h.Run.ID))
+			default:
 				a.warnf("Nothing is taken over. To have it after all, until it is removed: talkops sandbox apply %s", term.Clean(h.Run.ID))
 			}
 			return wish{what: "none"}
 		case "k", "keep":
 			if s.Fresh && !lost {
 				s.KeepRunning(true)
-				return wish{what: "patch", there: there}
+				return wish{what: "patch", there: there, since: applied}
 			}
 		}
 		a.warnf("%s is none of these.", quoted(answer))

@@ -166,11 +166,11 @@ func (a *app) seed(ctx context.Context, s *session.Session, work string, p *head
 			h = x
 		}
 	}
-	if h == nil || len(h.Changes) == 0 {
+	if h == nil || h.Empty() {
 		p.Note("no changes of the earlier machine are saved")
 		return "No changes of the earlier machine were saved.", nil
 	}
-	take, _ := h.Split(true)
+	take, _ := workspace.Split(h.Work(), true)
 	out, err := h.Apply(ctx, h.Run.Project, take, true)
 	if err != nil {
 		return "", err

@@ -35,7 +35,7 @@ func (p *pane) repository() {
 func TestChatTakesTheWorkHome(t *testing.T) {
 	t.Parallel()
 	srv := modeltest.New(t)
-	srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All done."}, execute("b", "echo more > more.txt"), modeltest.Step{Text: "More done."})
+	srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All done."}, execute("b", "echo more > more.txt"), modeltest.Step{Text: "More done."}, execute("c", "rm work.txt; echo last > last.txt"), modeltest.Step{Text: "Last done."})
 	cloud := verceltest.New(t)
 	env := map[string]string{}
 	for key, value := range cloud.Settings() {
@@ -68,17 +68,17 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	p.await(`More done\.`)
 	p.say("/apply")
 	p.await(`applied to the project: 1 change; 1 there already`)
+	p.say("And last")
+	p.await(`Last done\.`)
 	p.say("/exit")
-	p.await(`(?s)A more\.txt.*All of it is in the project already\.\s+What becomes of it\?`)
+	p.await(`changed in the sandbox, and not applied yet: 1 written, 1 deleted\s+A last\.txt\s+D work\.txt\s+What becomes of it\?`)
 	p.say("b main")
 	p.await(`a branch of that name exists: main\s+Another name`)
 	p.say("agent/now/later")
 	p.await(`there cannot be a branch agent/now/later beside agent/now\s+Another name`)
 	p.say("agent/end")
+	p.await(`branch agent/end holds the changes \([0-9a-f]+\), also those that were\s+applied before`)
 	p.await(`ended with 0`)
-	if said := strings.Count(p.screen(), "2 written, 0 deleted"); said != 1 {
-		t.Errorf("what was changed is said %d times:\n%s", said, p.screen())
-	}
 	for branch, file := range map[string]string{"agent/now": "work.txt", "agent/end": "more.txt"} {
 		cmd := exec.Command("git", "show", branch+":"+file)
 		cmd.Dir = p.dir
@@ -91,9 +91,74 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	}
 }
 
-// TestChatLeavesAfterApplying holds that work which is in the project already is not said
-// to be missing there, whatever is answered.
-func TestChatLeavesAfterApplying(t *testing.T) {
+// TestChatAsksOnlyForWhatIsNotAppliedYet leaves after all was applied, after more was done
+// then, and after what was applied was removed again.
+func TestChatAsksOnlyForWhatIsNotAppliedYet(t *testing.T) {
+	for _, row := range []struct{ name, then, asked, answer, said, project string }{
+		{"nothing more", "true", "", "", `All that was changed in the sandbox is applied to the project\.`, "a.txt: a"},
+		{"more, as a patch", "echo b > b.txt", `and not applied yet: 1 written, 0 deleted\s+A b\.txt\s+What becomes`, "", `patch:\s+\S*changes\.patch`, "a.txt: a"},
+		{"more of the same, applied", "echo aa > a.txt", `and not applied yet: 1 written, 0 deleted\s+M a\.txt\s+What becomes`, "a", `applied to the project: 1 change\s`, "a.txt: aa"},
+		{"more, discarded", "echo b > b.txt", `A b\.txt\s+What becomes`, "d", `What was applied stays in the project; the rest is not taken over\.`, "a.txt: a"},
+		{"less, applied", "rm a.txt", `and not applied yet: 0 written, 1 deleted\s+D a\.txt\s+What becomes`, "a", `applied to the project: 1 change\s`, ""},
+		{"less, later", "rm a.txt", `D a\.txt\s+What becomes`, "", `patch:\s+\S*changes\.patch`, "a.txt: a"},
+		{"what is set aside", "echo X=1 > .envrc", "", "", `is applied to the project, but for what is set aside\.(?s).*"\.envrc" is set aside`, "a.txt: a"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			srv := modeltest.New(t)
+			srv.Script(execute("a", "echo a > a.txt"), modeltest.Step{Text: "All done."}, execute("b", row.then), modeltest.Step{Text: "More done."})
+			p := inTerminal(t, 100, 40, srv, daytona(daytonatest.New(t)), "--sandbox", "daytona", "--smart", "-m", "Do the work")
+			p.await(`All done\.`)
+			p.say("/apply")
+			p.await(`applied to the project: 1 change`)
+			p.say("More")
+			p.await(`More done\.`)
+			p.say("/exit")
+			if row.asked != "" {
+				p.await(row.asked)
+				p.say(row.answer)
+			}
+			p.await(`(?s)` + row.said + `.*ended with 0`)
+			if asked := strings.Contains(p.screen(), "What becomes of it?"); asked != (row.asked != "") {
+				t.Errorf("it is asked (%v):\n%s", asked, p.screen())
+			}
+			project := func() string {
+				all := ""
+				for _, name := range []string{"a.txt", "b.txt"} {
+					if data, err := os.ReadFile(filepath.Join(p.dir, name)); err == nil {
+						all += name + ": " + strings.TrimSpace(string(data))
+					}
+				}
+				return all
+			}
+			if got := project(); got != row.project {
+				t.Errorf("the project holds %q, want %q", got, row.project)
+			}
+			// What was not taken over is no more than a patch, or another process, away.
+			want := map[string]string{"nothing more": "a.txt: a", "more, as a patch": "a.txt: ab.txt: b", "more of the same, applied": "a.txt: aa", "more, discarded": "a.txt: ab.txt: b", "what is set aside": "a.txt: a"}[row.name]
+			if patches, _ := filepath.Glob(filepath.Join(p.home, "saved", "*", "changes.patch")); len(patches) == 1 {
+				if out, err := exec.Command("git", "-C", p.dir, "apply", patches[0]).CombinedOutput(); err != nil {
+					t.Errorf("git apply: %v\n%s", err, out)
+				}
+			} else if strings.Contains(row.said, "patch") {
+				t.Errorf("patches: %v", patches)
+			} else if row.answer == "d" {
+				apply := exec.Command(p.bin, "sandbox", "apply")
+				apply.Dir, apply.Env = p.dir, append(os.Environ(), "TALKOPS_HOME="+p.home)
+				if out, err := apply.CombinedOutput(); err != nil {
+					t.Errorf("sandbox apply: %v\n%s", err, out)
+				}
+			}
+			if got := project(); got != want {
+				t.Errorf("with all of it the project holds %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestChatLeavesWhatIsThere holds that work which is in the project already, as the user
+// has taken it over, is not said to be missing there, whatever is answered.
+func TestChatLeavesWhatIsThere(t *testing.T) {
 	for answer, said := range map[string]string{"": `patch: .*changes\.patch`, "d": `What is in the project stays there\.`} {
 		t.Run("answer "+answer, func(t *testing.T) {
 			t.Parallel()
@@ -101,8 +166,7 @@ func TestChatLeavesAfterApplying(t *testing.T) {
 			srv.Script(execute("a", "echo work > work.txt"), modeltest.Step{Text: "All done."})
 			p := inTerminal(t, 100, 30, srv, daytona(daytonatest.New(t)), "--sandbox", "daytona", "--smart", "-m", "Do the work")
 			p.await(`All done\.`)
-			p.say("/apply")
-			p.await(`applied to the project: 1 change`)
+			p.write("work.txt", "work\n")
 			p.say("/exit")
 			p.await(`All of it is in the project already\.\s+What becomes of it\?`)
 			p.say(answer)

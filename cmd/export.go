@@ -40,6 +40,7 @@ func (e *exportError) Unwrap() error { return e.err }
 type wish struct {
 	what, where string
 	there       bool // all of it is in the project already
+	since       bool // a patch has what was not applied before; if there is none, there is no patch
 }
 
 // wantExport reads the setting, before anything is started.
@@ -93,7 +94,7 @@ func watching(s *session.Session, emit func(agent.Event)) func(agent.Event) {
 // an *exportError.
 func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...any)) (*headless.Work, error) {
 	h := s.Home()
-	if h == nil || len(h.Changes) == 0 {
+	if h == nil || h.Empty() {
 		return nil, nil
 	}
 	work := &headless.Work{Run: h.Run.ID, Dir: h.Dir, Changed: h.String()}
@@ -124,7 +125,11 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		}
 		work.Branch = w.where
 		took(h, aside, sayBranch(told, warn), warn)
-		warn("branch %s holds the changes (%.12s)", w.where, commit)
+		also := ""
+		if w.since {
+			also = ", also those that were applied before"
+		}
+		warn("branch %s holds the changes (%.12s)%s", w.where, commit, also)
 		return work, nil
 	case "apply":
 		out, err := h.Apply(ctx, h.Run.Project, take, false)
@@ -149,6 +154,12 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 			took(h, aside, nil, warn)
 		}
 		return work, err
+	}
+	if w.since {
+		if take, _ = workspace.Split(h.Since(), false); len(take) == 0 {
+			took(h, aside, nil, warn)
+			return work, nil
+		}
 	}
 	file := w.where
 	if file == "" {

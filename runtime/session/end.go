@@ -27,7 +27,7 @@ func (s *Session) destroy() error {
 	}
 	s.over()
 	saved := ""
-	if s.home != nil && len(s.home.Changes) > 0 && !s.lease.Unsaved {
+	if s.home != nil && !s.home.Empty() && !s.lease.Unsaved {
 		saved = "; its work is saved"
 	}
 	s.opts.Note("%s %s is ended%s", d.Title, s.lease.ID, saved)
@@ -203,7 +203,7 @@ func (s *Session) keepBaseline() error {
 	}
 	for _, h := range Homes(s.opts.WorkDir) { // one of a machine is enough
 		r := h.Run
-		if r.ID != s.home.Run.ID && r.Sandbox == s.home.Run.Sandbox && r.Provider == s.home.Run.Provider && r.Project == s.home.Run.Project && r.Whole && len(h.Changes) == 0 && strings.HasPrefix(r.ID, attached) {
+		if r.ID != s.home.Run.ID && r.Sandbox == s.home.Run.Sandbox && r.Provider == s.home.Run.Provider && r.Project == s.home.Run.Project && r.Whole && h.Empty() && strings.HasPrefix(r.ID, attached) {
 			h.Remove()
 		}
 	}
@@ -254,7 +254,7 @@ func (s *Session) bringHome(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(s.home.Changes) == 0 {
+	if s.home.Empty() {
 		return s.keepBaseline()
 	}
 	if err := s.home.Finish(); err != nil {

@@ -63,7 +63,7 @@ func Surplus(list []Saved, age time.Duration, most int64, now time.Time) (gone, 
 		}
 		switch {
 		case why == "":
-		case !s.Run.Taken.IsZero(), len(s.Changes) == 0:
+		case !s.Run.Taken.IsZero(), s.Empty():
 			gone = append(gone, Old{s, why})
 			total -= s.Bytes
 		default:

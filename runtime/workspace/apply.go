@@ -38,8 +38,8 @@ type Outcome struct {
 // what was sent, and no other. A text that the user changed meanwhile gets the
 // changes of both, if they are apart; the user's own version is kept. Nothing is
 // written through a link or out of dir; a file is replaced whole or not at all.
-// Applying twice changes nothing more, and what was applied counts as sent from then on.
-// With dry it only says what it would do.
+// Applying twice changes nothing more. What was applied to the project counts as sent from
+// then on, and is undone if the sandbox has undone it. With dry it only says what it would do.
 func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool) (*Outcome, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -47,7 +47,9 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 	}
 	defer root.Close()
 	a := applier{h: h, root: root, dry: dry, going: map[string]bool{}, mixed: map[string]*mixture{}}
-	changes = a.since(dir, changes)
+	if dir == h.Run.Project {
+		changes = a.since(changes)
+	}
 	a.oneName(changes)
 	var todo []Change
 	for _, c := range changes { // parents before what is in them
@@ -69,7 +71,9 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 	}
 	if !dry {
 		err := a.run(todo)
-		h.applied(dir, changes, &a.out)
+		if dir == h.Run.Project {
+			err = errors.Join(err, h.applied(changes, &a.out))
+		}
 		return &a.out, err
 	}
 	for _, c := range todo {
@@ -79,42 +83,6 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 		}
 	}
 	return &a.out, nil
-}
-
-// since are changes since they were last applied to dir, of those that were; where the
-// user took one back, it is the whole change again.
-func (a *applier) since(dir string, changes []Change) []Change {
-	changes = slices.Clone(changes)
-	for i, c := range changes {
-		was, is := a.h.stands[dir][c.Name]
-		if !is {
-			continue
-		}
-		here, err := a.local(c.Name)
-		if back := here == nil && c.Was == nil || here != nil && c.Was != nil && content(*here, *c.Was); err == nil && !back {
-			changes[i].Was = was
-		}
-	}
-	return changes
-}
-
-// applied notes what stands in dir now as the sandbox had it.
-func (h *Home) applied(dir string, changes []Change, out *Outcome) {
-	if h.stands == nil {
-		h.stands = map[string]map[string]*Entry{}
-	}
-	if h.stands[dir] == nil {
-		h.stands[dir] = map[string]*Entry{}
-	}
-	names := map[string]bool{}
-	for _, name := range slices.Concat(out.Made, out.Already) {
-		names[name] = true
-	}
-	for _, c := range changes {
-		if names[c.Name] {
-			h.stands[dir][c.Name] = c.Now
-		}
-	}
 }
 
 type applier struct {

@@ -21,10 +21,13 @@ type Aside struct {
 // Split tells the changes that may be made to the project from those set aside.
 // With all, what is set aside is among the former as far as it is possible. A new
 // directory in which all is set aside is so too.
-func (h *Home) Split(all bool) (take []Change, aside []Aside) {
-	filled := map[string]bool{}                    // directories with something that is taken
-	kept := map[string]bool{}                      // those with something set aside; true if all of it is for ever
-	for _, c := range slices.Backward(h.Changes) { // what is in a directory before it
+func (h *Home) Split(all bool) (take []Change, aside []Aside) { return Split(h.Changes, all) }
+
+// Split does that with other changes, sorted by name.
+func Split(changes []Change, all bool) (take []Change, aside []Aside) {
+	filled := map[string]bool{}                  // directories with something that is taken
+	kept := map[string]bool{}                    // those with something set aside; true if all of it is for ever
+	for _, c := range slices.Backward(changes) { // what is in a directory before it
 		why, never := c.aside()
 		if forever, is := kept[c.Name]; why == "" && is && !filled[c.Name] && c.Was == nil && c.Now != nil && c.Now.Kind == Dir {
 			why, never = "holds only what is set aside", forever

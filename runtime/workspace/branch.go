@@ -26,8 +26,8 @@ var ErrNoRepository = errors.New("not in a git repository")
 // as they are; no hook, filter or other program of the repository is run. It
 // returns the commit. A branch that holds just that already is no error.
 //
-// A text of which the commit has another version than was sent gets the sandbox's
-// changes merged into it. told names what could not be merged, so that the branch
+// Of what was applied, the commit may have that. A text of which it has another version
+// gets the sandbox's changes merged into it. told names what could not be merged, so that the branch
 // has it as the sandbox has, and, as Lost, what is not in the branch: what belongs
 // to a submodule or another repository within the project.
 func (h *Home) Branch(ctx context.Context, name, message string, changes []Change) (commit string, told []Left, err error) {
@@ -63,7 +63,11 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	if err != nil {
 		return "", nil, err
 	}
-	changes, told = ofProject(root, listed, changes)
+	undone, err := h.committedBack(listed)
+	if err != nil {
+		return "", nil, err
+	}
+	changes, told = ofProject(root, listed, slices.Concat(changes, undone))
 	made, whole, err := h.store(&g, tmp, listed, changes)
 	if err != nil {
 		return "", nil, err
@@ -107,6 +111,25 @@ func (h *Home) Branch(ctx context.Context, name, message string, changes []Chang
 	// The null id makes sure that the branch is new.
 	_, err = g.run(nil, "update-ref", "--no-deref", "-m", "talkops sandbox export", ref, commit, null)
 	return commit, told, err
+}
+
+// committedBack are the changes that undo what was applied, of what the commit has.
+func (h *Home) committedBack(listed map[string]object) ([]Change, error) {
+	var list []Change
+	for _, c := range h.undone() {
+		stands, there := listed[c.Name]
+		if !there || c.Was == nil || c.Was.Kind == Dir {
+			continue
+		}
+		is, err := h.isObject(c.Was, stands, false)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			list = append(list, c)
+		}
+	}
+	return list, nil
 }
 
 // ofProject tells the changes of the project's own files from those of other
@@ -187,6 +210,7 @@ func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes 
 	}
 	var names bytes.Buffer
 	var order []int
+	before := h.stands()
 	for i, c := range changes {
 		stands, there := listed[c.Name]
 		if there {
@@ -198,7 +222,7 @@ func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes 
 		var data []byte // instead of what is kept
 		if there && c.Was != nil && c.Was.Kind != Dir {
 			why := ""
-			if data, why, err = h.onto(g, stands, c, normal[c.Name]); err != nil {
+			if data, why, err = h.onto(g, stands, c, before[c.Name].Now, normal[c.Name]); err != nil {
 				return nil, nil, err
 			}
 			if why != "" {
@@ -257,26 +281,29 @@ func (h *Home) store(g *plumbing, tmp string, listed map[string]object, changes 
 	return made, whole, nil
 }
 
-// onto merges a change into what the commit has under its name. It returns nil if
-// the commit has what was sent, or what the sandbox has; why says that the commit
-// has something else, which cannot be merged.
-func (h *Home) onto(g *plumbing, stands object, c Change, normal bool) (data []byte, why string, err error) {
-	same := func(e *Entry) (bool, error) {
-		id, err := h.blobID(e, len(stands.id))
-		if err != nil || id == stands.id || !normal {
-			if errors.Is(err, errDamaged) {
-				err = nil // it is told where it counts
-			}
-			return err == nil && id == stands.id, ignoreMissing(err)
+// isObject reports whether an entry is what git has of it. With normal, git has no CR at
+// the ends of its lines.
+func (h *Home) isObject(e *Entry, stands object, normal bool) (bool, error) {
+	id, err := h.blobID(e, len(stands.id))
+	if err != nil || id == stands.id || !normal {
+		if errors.Is(err, errDamaged) {
+			err = nil // it is told where it counts
 		}
-		lf, err := h.withoutCR(e)
-		return err == nil && lf != nil && objectID(lf, len(stands.id)) == stands.id, ignoreMissing(err)
+		return err == nil && id == stands.id, ignoreMissing(err)
 	}
-	for _, e := range []*Entry{c.Was, c.Now} {
+	lf, err := h.withoutCR(e)
+	return err == nil && lf != nil && objectID(lf, len(stands.id)) == stands.id, ignoreMissing(err)
+}
+
+// onto merges a change into what the commit has under its name. It returns nil if
+// the commit has what was sent, what was applied, or what the sandbox has; why says that
+// the commit has something else, which cannot be merged.
+func (h *Home) onto(g *plumbing, stands object, c Change, applied *Entry, normal bool) (data []byte, why string, err error) {
+	for _, e := range []*Entry{c.Was, c.Now, applied} {
 		if e == nil || e.Kind == Dir {
 			continue
 		}
-		if is, err := same(e); err != nil || is {
+		if is, err := h.isObject(e, stands, normal); err != nil || is {
 			return nil, "", err
 		}
 	}

@@ -79,7 +79,7 @@ type Home struct {
 	earlier  *Home           // of a session in the same sandbox before; may be nil
 	baseless map[string]bool // names whose content as it was sent is nowhere
 
-	stands map[string]map[string]*Entry // by directory and name: what Apply left there; nil: nothing
+	back []string // names of what was applied that the sandbox has as it was when the session began
 }
 
 // A held is the state of a file in the sandbox whose content is here, and the sum
@@ -164,6 +164,9 @@ func OpenHome(name string) (*Home, error) {
 	for _, c := range doc.Changes {
 		h.Changes = append(h.Changes, Change{string(c.Name), c.Now.entry(), c.Was.entry()})
 	}
+	for _, name := range doc.Back {
+		h.back = append(h.back, string(name))
+	}
 	for _, l := range doc.Left {
 		h.Left = append(h.Left, Left{string(l.Name), l.Why, l.Lost, l.Over})
 	}
@@ -191,6 +194,7 @@ func (h *Home) Resume() error {
 type homeDoc struct {
 	Run
 	Changes []changeDoc `json:"changes"`
+	Back    []rawText   `json:"back,omitempty"`
 	Left    []leftDoc   `json:"left,omitempty"`
 }
 
@@ -264,6 +268,9 @@ func (h *Home) write() error {
 	doc := homeDoc{Run: h.Run, Changes: []changeDoc{}}
 	for _, c := range h.Changes {
 		doc.Changes = append(doc.Changes, changeDoc{rawText(c.Name), c.Now.doc(), c.Was.doc()})
+	}
+	for _, name := range h.back {
+		doc.Back = append(doc.Back, rawText(name))
 	}
 	for _, l := range h.Left {
 		doc.Left = append(doc.Left, leftDoc{rawText(l.Name), l.Why, l.Lost, l.Over})
@@ -421,6 +428,7 @@ func (h *Home) Bring(ctx context.Context, sb sandbox.Sandbox, whole bool) error 
 	for _, name := range slices.Sorted(maps.Keys(next)) {
 		h.Changes = append(h.Changes, next[name])
 	}
+	h.findBack(next, left, l.Tree)
 	if werr := h.write(); werr != nil {
 		err = cmp.Or(err, werr)
 	}
@@ -483,7 +491,11 @@ func (h *Home) hidden(name string, now Tree) bool {
 // Finish says that the work came home whole, and drops what earlier states left.
 func (h *Home) Finish() error {
 	used := map[string]bool{}
-	for _, c := range h.Changes {
+	all := slices.Clone(h.Changes)
+	for _, s := range h.stands() {
+		all = append(all, Change{Now: s.Now, Was: s.Was})
+	}
+	for _, c := range all {
 		for _, e := range []*Entry{c.Now, c.Was} {
 			if e != nil {
 				used[digits(e.Sum)] = true
@@ -552,13 +564,16 @@ var errDamaged = errors.New("what is kept of it was damaged on this computer")
 func (h *Home) open(e Entry) (*os.File, error) { return os.Open(h.content(e.Sum)) }
 
 // String counts the changes for people.
-func (h *Home) String() string {
+func (h *Home) String() string { return Sum(h.Changes) }
+
+// Sum counts changes for people.
+func Sum(changes []Change) string {
 	written, deleted, dirs := 0, 0, 0
 	above := map[string]bool{}
-	for _, c := range h.Changes {
+	for _, c := range changes {
 		above[path.Dir(c.Name)] = true
 	}
-	for _, c := range h.Changes {
+	for _, c := range changes {
 		switch isDir := c.Now != nil && c.Now.Kind == Dir || c.Now == nil && c.Was != nil && c.Was.Kind == Dir; {
 		case isDir && above[c.Name]:
 		case isDir:

@@ -167,6 +167,10 @@ func (h *Home) patchOne(w *bufio.Writer, name string, was, now *Entry, left *[]L
 		*left = append(*left, Left{Name: name, Why: errDamaged.Error()})
 		return nil
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		*left = append(*left, Left{Name: name, Why: "its content is not here"})
+		return nil
+	}
 	if err != nil {
 		return err
 	}
