@@ -119,21 +119,28 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	}
 	change := r.preview(ctx, plan)
 	defer func() { r.forget(ctx, change) }()
-	decision, err := r.approve(ctx, c, plan, change, result)
-	if err != nil || !decision.Allow {
-		return err
-	}
 	input, edited, ran := c.Input, false, "" // ran: what the model has to know of that
-	if decision.Command != "" {
+	var decision approval.Decision
+	for {
+		decision, err = r.approve(ctx, c, plan, change, result)
+		if err != nil || !decision.Allow {
+			return err
+		}
+		if decision.Command == "" || edited && decision.Command == plan.Command {
+			break
+		}
 		if input, err = changed(input, decision.Command); err != nil {
 			fail(sandbox.CodeInternal, "Not run: the changed command does not fit")
 			return nil
 		}
-		edited = strings.TrimSpace(decision.Command) != strings.TrimSpace(plan.Command)
+		edited = edited || strings.TrimSpace(decision.Command) != strings.TrimSpace(plan.Command)
 		ran = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n", decision.Command)
 		plan.Command = decision.Command
 		r.forget(ctx, change)
-		change = r.preview(ctx, plan)
+		if change = r.preview(ctx, plan); change == nil {
+			break
+		}
+		// What the changed command would change was not seen yet.
 	}
 	if change != nil && change.Command != "" {
 		if input, err = changed(input, change.Command); err != nil {

@@ -58,3 +58,60 @@ func TestWhatAPersonChangedIsTold(t *testing.T) {
 		}
 	}
 }
+
+// foresight knows what a command that applies would change.
+type foresight struct{}
+
+func (foresight) Preview(_ context.Context, what tool.Plan) *approval.Change {
+	if !strings.HasPrefix(what.Command, "terraform apply") {
+		return nil
+	}
+	return &approval.Change{Program: "terraform", Verb: "apply", Known: true, Destroyed: 1}
+}
+
+func (foresight) Same(context.Context, *approval.Change) error { return nil }
+
+func (foresight) Forget(context.Context, *approval.Change) {}
+
+// editor makes another command of the first that it is asked about, and answers what
+// comes then.
+type editor struct {
+	command string
+	then    bool
+	shown   []*approval.Change
+}
+
+func (e *editor) Approve(_ context.Context, req approval.Request) (approval.Decision, error) {
+	e.shown = append(e.shown, req.Change)
+	if len(e.shown) == 1 {
+		return approval.Decision{Allow: true, Command: e.command}, nil
+	}
+	return approval.Decision{Allow: e.then, Kind: approval.ByPerson, Reason: "the user refused it"}, nil
+}
+
+// TestAChangedCommandIsAskedAgainWithWhatItChanges holds that nothing is applied that was
+// not shown, also where a person typed it.
+func TestAChangedCommandIsAskedAgainWithWhatItChanges(t *testing.T) {
+	for _, row := range []struct {
+		command    string
+		then       bool
+		asked, ran int
+	}{
+		{"terraform apply -auto-approve", true, 2, 1},
+		{"terraform apply -auto-approve", false, 2, 0},
+		{"terraform version", false, 1, 1},
+	} {
+		a, _, _, act := start(t, calls("act", `{"command":"make all"}`), modeltest.Step{Text: "Well."})
+		e := &editor{command: row.command, then: row.then}
+		a.Approver, a.Previewer = e, foresight{}
+		if _, err := a.Run(t.Context(), "make it"); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.shown) != row.asked || len(act.ran) != row.ran {
+			t.Errorf("%s: asked %d times, ran %q", row.command, len(e.shown), act.ran)
+		}
+		if row.asked == 2 && len(e.shown) == 2 && (e.shown[1] == nil || e.shown[1].Destroyed != 1) {
+			t.Errorf("%s: shown %+v", row.command, e.shown[1])
+		}
+	}
+}
