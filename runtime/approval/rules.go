@@ -113,7 +113,8 @@ func (r Rule) allows(words []string, host bool) bool {
 }
 
 // stays reports whether the files that a command names by a * of the rule lie, with links
-// resolved, in the directory that the * stands in. Moved says that the shell goes to
+// resolved, in the directory that the * stands in, and those that the rule spells out in
+// the workspace, if they seem to. Moved says that the shell goes to
 // another directory first, where the rule's words may mean other files. The program itself
 // may be a link to one of the system, as in .venv/bin.
 func (r Rule) stays(c Context, words []string, moved bool) bool {
@@ -135,6 +136,9 @@ func (r Rule) stays(c Context, words []string, moved bool) bool {
 			p, name = value, strings.TrimPrefix(name, option+"=")
 		}
 		open := strings.Index(p, "*")
+		if lies := path.Join(c.Dir, name); open < 0 && !path.IsAbs(name) && below(c.Workspace, lies) && !below(c.Workspace, at(name)) {
+			return false // a link by now
+		}
 		if open < 0 || !strings.Contains(p[:open], "/") {
 			continue
 		}
