@@ -168,6 +168,9 @@ func (c *command) git(args []word) {
 			c.find(T1s, "may show what is in a file") // as the name of a file that there is not
 		}
 		c.shift()
+		if c.indexed != nil {
+			*c.indexed = true
+		}
 		c.find(T2, "changes the index")
 	case "clean":
 		if all != nil && o.has("-n", "--dry-run") && o.only("-n", "--dry-run", "-d", "-x", "-X", "-f") {

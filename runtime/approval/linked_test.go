@@ -69,3 +69,18 @@ func TestRepositoriesThatAreMade(t *testing.T) {
 		}
 	}
 }
+
+// What a line adds to the index, or need not be in it, git shows, too.
+func TestCredentialsThatAreAdded(t *testing.T) {
+	c := onHost
+	c.Tracked = func(string, []string, bool) ([]string, bool) { return nil, true }
+	c.Secrets = func() []string { return []string{onHost.Workspace + "/.env"} }
+	for line, want := range map[string]approval.Verdict{
+		`git add .env && git diff --cached`: approval.Ask, `git add -N . ; git diff`: approval.Ask, `git add -A && git status -vv`: approval.Ask, `git add -f .; git grep x`: approval.Ask, `git grep --untracked x`: approval.Ask, `git diff --cached | git add .env`: approval.Ask,
+		`git add . && git diff --cached --stat`: approval.Allow, `git add a.txt && git diff --cached -- a.txt`: approval.Allow, `git add -A && git grep x -- ':!.env'`: approval.Allow, `git diff --cached`: approval.Allow, `git grep x`: approval.Allow, `echo x > a.txt; git diff`: approval.Allow,
+	} {
+		if j := approval.Judge(line, c, ""); j.Verdict != want {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func posix(text string) *syntax.File {
 }
 
 func judge(f *syntax.File, line string, at Context, posix bool, names *settled, found *[]Finding, commands *[][]string) {
-	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), shifted: new(bool), steered: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
+	c := &command{Context: at, printer: syntax.NewPrinter(syntax.SingleLine(true)), dirs: []string{path.Clean(at.Dir)}, vars: map[string]string{}, funcs: map[string]bool{}, mine: map[string]bool{}, patterns: map[string]bool{}, settled: names, from: line, filled: map[string]bool{}, traced: new(bool), wrote: new(bool), shifted: new(bool), steered: new(bool), indexed: new(bool), posix: posix, found: found, commands: commands, effects: &effects{}}
 	if !path.IsAbs(at.Dir) {
 		c.dirs = nil
 	}
@@ -106,6 +106,7 @@ type command struct {
 	compares bool              // values are compared, not shown
 	wrote    *bool             // a file was written, with what is not known
 	shifted  *bool             // a file was written, or git's index
+	indexed  *bool             // git's index was written
 	steered  *bool             // a file was written that may be more than text for people
 	traced   *bool             // the shell shows the words of what it runs
 	filled   map[string]bool   // directories into which trees were put

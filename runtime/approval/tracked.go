@@ -83,6 +83,9 @@ func (c *command) tracked(verb string, rest []word) {
 	}
 	for _, dir := range c.dirs {
 		all, known := c.Tracked(dir, words, verb == "diff" || verb == "status")
+		if c.Secrets != nil && (c.indexed != nil && *c.indexed || verb == "grep" && o.has("--untracked")) {
+			all = append(all, c.Secrets()...) // it may be in the index by then, or need not
+		}
 		all = slices.DeleteFunc(all, func(name string) bool {
 			rel := strings.TrimPrefix(name, c.Workspace+"/")
 			return slices.ContainsFunc(spared, func(w word) bool { return named(w.text, rel) }) ||
