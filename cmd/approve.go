@@ -255,6 +255,15 @@ func ofProject(root, search, name string, wrote bool) bool {
 // chosenLater reports whether a program is one of a manager of versions, which starts
 // another that it looks for when it runs.
 func chosenLater(dir, to string) bool {
+	for _, at := range []string{dir, to} {
+		// As tfenv does, which has a script of the program's own name.
+		if slices.ContainsFunc(strings.Split(filepath.ToSlash(at), "/"), func(part string) bool {
+			part = strings.TrimPrefix(part, ".")
+			return strings.HasSuffix(part, "env") && part != "env" && part != "venv" || slices.Contains([]string{"volta", "proto", "mise", "asdf", "rtx"}, part)
+		}) {
+			return true
+		}
+	}
 	return filepath.Base(dir) == "shims" || slices.Contains([]string{"mise", "rtx", "asdf", "proto-shim", "volta-shim"}, filepath.Base(to))
 }
 
@@ -263,6 +272,9 @@ func chosenLater(dir, to string) bool {
 func chooses(root string) bool {
 	return named(root, func(name string) bool {
 		base := strings.ToLower(filepath.Base(name))
+		if base == ".prototools" || base == ".volta" {
+			return true // they name code to load
+		}
 		if base != ".tool-versions" && !(strings.Contains(name, "mise") && strings.HasSuffix(base, ".toml")) && !(strings.HasPrefix(base, ".") && strings.HasSuffix(base, "-version")) {
 			return false
 		}

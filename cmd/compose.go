@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // composes reports whether the files that docker compose reads for a directory, its
@@ -25,7 +24,7 @@ func composes(dir string) bool {
 				return true
 			}
 		}
-		if text, there := peek(filepath.Join(at, ".env")); there && (text == "" || strings.Contains(text, "COMPOSE_") || strings.Contains(text, "DOCKER_")) {
+		if text, there := peek(filepath.Join(at, ".env")); there && (text == "" || composeEnvironment.MatchString(text)) {
 			return true // it names the files, or the machine
 		}
 		if found || at == filepath.Dir(at) {
@@ -37,6 +36,10 @@ func composes(dir string) bool {
 // composeFetches finds the keys by which a file of docker compose names others, also
 // where they are written with escapes, with a tag ("!!binary") or in UTF-16.
 var composeFetches = regexp.MustCompile(`include|extends|\\[xuU\r\n]|\\[^\x00-\x7f]|![^\s=]|^%|\n%|\x00`)
+
+// composeEnvironment finds what names the files, or the machine, and what programs or
+// connections obey: older ones take all that is set there.
+var composeEnvironment = regexp.MustCompile(`COMPOSE_|DOCKER_|(?im)^\s*(?:export\s+)?(?:LD_|DYLD_|OTEL_|SSH_|GIT_|[a-z]+_proxy\b)`)
 
 // peek returns a file's text, and whether there is a file: "" is one that is empty,
 // too large or cannot be read.

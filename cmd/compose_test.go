@@ -23,6 +23,8 @@ func TestComposes(t *testing.T) {
 		{"over another", map[string]string{"compose.yaml": plain, "compose.override.yml": "include: [oci://example.com/x]\n"}, true},
 		{"in the directory above", map[string]string{"../compose.yaml": "include: [oci://example.com/x]\n"}, true},
 		{"named by the environment file", map[string]string{"compose.yaml": plain, ".env": "COMPOSE_FILE=https://example.com/x.git\n"}, true},
+		{"loaded by the environment file", map[string]string{"compose.yaml": plain, ".env": "A=1\nexport LD_PRELOAD=./x.so\n"}, true},
+		{"another way to the machine", map[string]string{"compose.yaml": plain, ".env": "https_proxy=http://example.com\n"}, true},
 		{"another environment file", map[string]string{"compose.yaml": plain, ".env": "PORT=80\n"}, false},
 		{"with a tag", map[string]string{"compose.yaml": "!!binary aW5jbHVkZQ==: [oci://example.com/x]\n" + plain}, true},
 		{"with a tag in full", map[string]string{"compose.yaml": "? !<tag:yaml.org,2002:binary> aW5jbHVkZQ==\n: [oci://example.com/x]\n" + plain}, true},

@@ -386,6 +386,15 @@ func TestProgramsOfTheProject(t *testing.T) {
 	}
 }
 
+// Some managers of versions have a script of the program's name, and no directory of shims.
+func TestScriptsOfVersions(t *testing.T) {
+	for dir, want := range map[string]bool{"/home/me/.tfenv/bin": true, "/home/me/.volta/bin": true, "/home/me/.pyenv/shims": true, "/usr/bin": false, "/home/me/venv/bin": false, "/opt/environment/bin": false} {
+		if got := chosenLater(dir, dir+"/terraform"); got != want {
+			t.Errorf("%s: %v", dir, got)
+		}
+	}
+}
+
 // A manager of versions starts the program that a file of the project names.
 func TestProgramsThatTheProjectChooses(t *testing.T) {
 	root, shims := real(t.TempDir()), filepath.Join(real(t.TempDir()), "shims")
@@ -405,6 +414,7 @@ func TestProgramsThatTheProjectChooses(t *testing.T) {
 	}{
 		{".tool-versions", "nodejs 20.1.0\n", false}, {".tool-versions", "nodejs path:./tools\n", true}, {"sub/.tool-versions", "nodejs path:./tools\n", true}, {"README.md", "path:./tools\n", false},
 		{"mise.toml", "[tools]\nnode = \"path:tools\"\n", true}, {".mise/config.toml", "[tools]\nnode = \"20\"\n", false}, {".python-version", "3.12\n", false}, {".python-version", "../../tools\n", true},
+		{".prototools", "[plugins]\nnode = \"file://./x.wasm\"\n", true}, {"sub/.volta/hooks.json", "{}", true},
 	} {
 		write(filepath.Join(root, row.name), row.text)
 		if got := ofProject(root, shims, "node", false); got != row.want {

@@ -68,6 +68,7 @@ const (
 	aWord    kind = "word"    // of letters, digits and dashes: it becomes part of an address
 	aVar     kind = "var"     // a variable, with no more than a number in its subscript
 	aLocal   kind = "local"   // a variable of the line's own
+	aSymbol  kind = "symbol"  // of Go, without a version
 	aRepo    kind = "repo"    // of the forge, by its owner and its name
 )
 
@@ -541,6 +542,8 @@ func (k kind) fits(c *command, w word) bool {
 		return w.static && !strings.ContainsAny(w.text, ":@")
 	case aRegion:
 		return w.static && regions.MatchString(w.text)
+	case aSymbol:
+		return !strings.Contains(w.text, "@") && aName.fits(c, w)
 	case aPath, anID:
 		w.text = strings.TrimPrefix(w.text, "/")
 		return aName.fits(c, w)

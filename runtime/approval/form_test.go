@@ -119,7 +119,7 @@ func TestLettersAreThoseOfThePrograms(t *testing.T) {
 
 // What is written in the table is understood.
 func TestTheTableIsSound(t *testing.T) {
-	kinds := strings.Fields("text num name file out look pkg mode fmt shape link date pair cmd run chart pattern jq key api region names path bucket queue ids query word var local repo")
+	kinds := strings.Fields("text num name file out look pkg mode fmt shape link date pair cmd run chart pattern jq key api region names path bucket queue ids query word var local repo symbol")
 	check := func(line string, k kind) {
 		if k != "" && !slices.Contains(kinds, string(k)) && !(strings.HasPrefix(string(k), "{") && strings.HasSuffix(string(k), "}")) {
 			t.Errorf("%s: %q is no kind", line, k)

@@ -64,9 +64,9 @@ docker,podman,nerdctl container top: name
 docker,podman,nerdctl container port,stats: --no-stream name*
 docker,podman,nerdctl system df: -v --verbose --format=text
 docker,podman,nerdctl buildx,builder ls: --no-trunc --format=text
-docker,podman,nerdctl compose ls: -aq --all --quiet --format=text --filter=text
-docker,podman,nerdctl compose ps,images,top,port,version: -aq --all --quiet --services --status=text --format=text --short name*
-docker,podman,nerdctl compose logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --no-color --no-log-prefix name*
+docker compose ls: -aq --all --quiet --format=text --filter=text
+docker compose ps,images,top,port,version: -aq --all --quiet --services --status=text --format=text --short name*
+docker compose logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --no-color --no-log-prefix name*
 docker-compose ps,images,top,port,version,ls: -aq --all --quiet --services --status=text --format=text --short name*
 docker-compose logs: -ft -n=num --follow --tail=num --since=text --until=text --timestamps --no-color name*
 

@@ -62,7 +62,7 @@ direnv = version | --version
 go version:
 go help: name
 go env: +some {GOPATH,GOROOT,GOOS,GOARCH,GOVERSION,GOMODCACHE,GOCACHE,GOBIN,GOFLAGS,GOMOD,GOWORK,GO111MODULE,GOTOOLCHAIN,CGO_ENABLED}*
-go doc: +words -all -src -u -c -short -cmd name*
+go doc: +words -all -src -u -c -short -cmd symbol*
 go fmt: +words -n -x name*
 go vet: +words -v -n -json -tags=text name*
 `

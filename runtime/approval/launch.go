@@ -14,6 +14,16 @@ var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto
 	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm buildctl kaniko copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
 	etcdctl azcopy s5cmd ko nuget restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
 
+// helpers are programs that others start by their name, along the same path.
+var helpers = func() map[string][]string {
+	logins := strings.Fields("aws aws-iam-authenticator gke-gcloud-auth-plugin gcloud kubelogin kubectl-oidc_login az doctl tsh oci ibmcloud yc teleport diff")
+	all := map[string][]string{"gh": {"git"}, "zgrep": {"grep", "gzip", "zcat", "sed"}, "gcloud": {"python3", "python"}, "docker": {"docker-compose", "ssh"}, "podman": {"ssh"}, "go": {"gofmt", "git"}, "aws": {"aws-vault", "aws-sso", "granted", "saml2aws", "op"}}
+	for _, name := range []string{"kubectl", "oc", "k", "helm", "stern"} {
+		all[name] = logins
+	}
+	return all
+}()
+
 // launcher reports whether a program starts others that are named in its words.
 func launcher(name string, args []word) bool {
 	switch name {

@@ -196,6 +196,9 @@ func (c *command) program(name string, args []word) {
 	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
 		c.find(T3, "is a program of the project, not of the system")
 	}
+	if c.Local != nil && slices.ContainsFunc(helpers[name], func(h string) bool { return c.Local(h, false) }) {
+		c.find(T3, "starts a program of the project")
+	}
 	c.below(name, args)
 	sways := c.Sways
 	switch name {
