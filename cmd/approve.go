@@ -149,6 +149,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Own, p.Context.Real, p.Context.GitRuns, p.Context.Composes = a.home, real, gitRuns, composes
 	root := p.Context.Workspace
 	p.Context.Embeds = func() bool { return embeds(root) }
+	p.Context.Imports = imports
 	if len(cfg.Hooks) > 0 || len(cfg.Servers) > 0 {
 		p.Context.Sways = cfg.Sways
 	}

@@ -51,6 +51,10 @@ type Context struct {
 	// state lies, is the repository's and not from an init here; nil is never.
 	Foreign func(dir string) bool
 
+	// Imports reports whether a Python that is started in a directory for a module may find
+	// code there, where the machine is this computer; nil is never.
+	Imports func(dir string) bool
+
 	// GoReaches reports whether go, to look at a directory, may fetch what the project
 	// names, or start a compiler; nil is never.
 	GoReaches func(dir string) bool

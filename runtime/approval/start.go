@@ -395,7 +395,7 @@ func (c *command) findFiles(args []word) {
 				// It runs in directories that nobody looked into.
 				in = c.child()
 				unknown := func(string) bool { return true }
-				in.GitRuns, in.Composes, in.Foreign, in.GoReaches, in.GoNewer = unknown, unknown, unknown, unknown, unknown
+				in.GitRuns, in.Composes, in.Foreign, in.GoReaches, in.GoNewer, in.Imports = unknown, unknown, unknown, unknown, unknown, unknown
 				in.Tracked = func(string, []string, bool) ([]string, bool) { return nil, false }
 				in.Remotes = func(string) ([]string, bool) { return nil, false }
 			}
