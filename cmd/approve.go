@@ -173,6 +173,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Remotes = remotes
 	search, _ := a.env("PATH")
 	p.Context.Local = func(name string, wrote bool) bool { return ofProject(root, search, name, wrote) }
+	p.Context.Named = func(variable string) bool { value, _ := a.env(variable); return names(root, value) }
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -251,6 +252,15 @@ func ofProject(root, search, name string, wrote bool) bool {
 		}
 	}
 	return false
+}
+
+// names reports whether one of a list of files, as in KUBECONFIG, is below root. One that
+// is not absolute may be anywhere.
+func names(root, list string) bool {
+	return slices.ContainsFunc(filepath.SplitList(list), func(name string) bool {
+		at := real(name)
+		return name != "" && (!filepath.IsAbs(name) || at == root || strings.HasPrefix(at, root+string(filepath.Separator)))
+	})
 }
 
 // chosenLater reports whether a program is one of a manager of versions, which starts

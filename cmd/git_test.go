@@ -386,6 +386,16 @@ func TestProgramsOfTheProject(t *testing.T) {
 	}
 }
 
+// What the environment names may lie in the project.
+func TestNames(t *testing.T) {
+	root := real(t.TempDir())
+	for list, want := range map[string]bool{"": false, "/etc/kubeconfig": false, "kubeconfig": true, filepath.Join(root, "kubeconfig"): true, "/etc/a" + string(filepath.ListSeparator) + "./b": true} {
+		if got := names(root, list); got != want {
+			t.Errorf("%q: %v", list, got)
+		}
+	}
+}
+
 // Some managers of versions have a script of the program's name, and no directory of shims.
 func TestScriptsOfVersions(t *testing.T) {
 	for dir, want := range map[string]bool{"/home/me/.tfenv/bin": true, "/home/me/.volta/bin": true, "/home/me/.pyenv/shims": true, "/usr/bin": false, "/home/me/venv/bin": false, "/opt/environment/bin": false} {

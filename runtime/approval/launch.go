@@ -24,6 +24,18 @@ var helpers = func() map[string][]string {
 	return all
 }()
 
+// settings are the variables that name what a program obeys: programs to run, too.
+var settings = func() map[string][]string {
+	cluster, aws, tf := []string{"KUBECONFIG", "KUBERC", "HELM_PLUGINS", "HELM_CONFIG_HOME", "HELM_DATA_HOME"}, []string{"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH"}, []string{"TF_DATA_DIR", "TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}
+	all := map[string][]string{"aws": aws, "terraform": tf, "tofu": tf, "docker": {"DOCKER_CONFIG"}, "docker-compose": {"DOCKER_CONFIG", "COMPOSE_FILE"}, "podman": {"CONTAINERS_CONF"}, "nerdctl": {"NERDCTL_TOML"},
+		"az": {"AZURE_CONFIG_DIR", "AZURE_EXTENSION_DIR"}, "gcloud": {"CLOUDSDK_CONFIG", "CLOUDSDK_PYTHON"}, "gh": {"GH_CONFIG_DIR", "GH_PATH"}, "go": {"GOENV", "GOROOT"}}
+	all["docker"] = append(all["docker"], "COMPOSE_FILE")
+	for _, name := range []string{"kubectl", "oc", "k", "helm", "stern"} {
+		all[name] = cluster
+	}
+	return all
+}()
+
 // launcher reports whether a program starts others that are named in its words.
 func launcher(name string, args []word) bool {
 	switch name {

@@ -73,6 +73,17 @@ func TestHelpersOfTheProject(t *testing.T) {
 	}
 }
 
+// The user's environment may name files of the project as what a program obeys.
+func TestSettingsInTheProject(t *testing.T) {
+	at := onHost
+	at.Named = func(variable string) bool { return variable == "KUBECONFIG" }
+	for line, allowed := range map[string]bool{"kubectl get pods": false, "helm list": false, "aws s3 ls": true} {
+		if j := approval.Judge(line, at, ""); (j.Verdict == approval.Allow) != allowed {
+			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
+
 // A program that the project has under the name of one of the system is not that one.
 func TestProgramsOfTheProject(t *testing.T) {
 	at := onHost
