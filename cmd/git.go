@@ -162,7 +162,7 @@ func embeds(root string) bool {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-		case base == "head" && !d.IsDir() && filepath.Dir(name) != root:
+		case base == "head" && !d.IsDir():
 			found = true
 			return fs.SkipAll
 		}

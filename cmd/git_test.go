@@ -166,6 +166,9 @@ func TestWhatGitRuns(t *testing.T) {
 		if !embeds(r.dir) {
 			t.Error("a head without more is overlooked")
 		}
+		if !embeds(filepath.Join(r.dir, "src")) {
+			t.Error("nor is it seen where the project begins")
+		}
 	})
 	t.Run("no directory", func(t *testing.T) {
 		if gitRuns(t.TempDir()) || !gitRuns(filepath.Join(t.TempDir(), "none")) {
