@@ -133,8 +133,9 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 			fail(sandbox.CodeInternal, "Not run: the changed command does not fit")
 			return nil
 		}
-		edited = edited || strings.TrimSpace(decision.Command) != strings.TrimSpace(plan.Command)
-		ran = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n", decision.Command)
+		if edited = edited || strings.TrimSpace(decision.Command) != strings.TrimSpace(plan.Command); edited {
+			ran = fmt.Sprintf("[The user changed the command; this is what ran: %s]\n", decision.Command)
+		}
 		plan.Command = decision.Command
 		r.forget(ctx, change)
 		if change = r.preview(ctx, plan); change == nil {

@@ -49,7 +49,7 @@ func (v *view) question(room int) string {
 	}
 	b.WriteString(v.styles.strong.Render("May this run?") + " " + where + "\n")
 	text := asked(q.Plan)
-	all := slices.Collect(slices.Chunk(strings.Split(wrapped(q.Tool+": "+text, v.width-2), "\n"), 1))
+	all := slices.Collect(slices.Chunk(strings.Split(apart(q.Tool+": "+text, v.width-2), "\n"), 1))
 	if q.Shown != nil {
 		all = v.styles.edited(*q.Shown, v.width-2)
 	}
@@ -187,7 +187,7 @@ func (v *view) answer(key string) (tea.Cmd, bool) {
 	case "e":
 		if v.ask.Plan.Effect == tool.Runs {
 			v.editing = true
-			v.putInput(term.Clean(v.ask.Plan.Command))
+			v.putInput(strings.TrimRight(term.Clean(v.ask.Plan.Command), "\n"))
 			return nil, true
 		}
 	}
@@ -199,7 +199,7 @@ func (v *view) whole() []string {
 	if q := v.ask; q.Shown != nil {
 		return v.styles.edit(*q.Shown, v.width)
 	}
-	return strings.Split(v.wrap(asked(v.ask.Plan)), "\n")
+	return strings.Split(apart(asked(v.ask.Plan), v.width), "\n")
 }
 
 // keptLines is how much of a change that was allowed stays in the scrollback.

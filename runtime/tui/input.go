@@ -217,6 +217,9 @@ func (v *view) enter() tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			return nil // no command is none to run
 		}
+		if text == strings.TrimRight(v.ask.Plan.Command, "\n") { // it is as it was asked for
+			text = ""
+		}
 		return v.reply(approval.Answer{Choice: approval.Once, Command: text})
 	}
 	if strings.TrimSpace(text) == "" {

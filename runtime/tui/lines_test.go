@@ -239,6 +239,56 @@ func TestAPathInATableIsBrokenBehindASlash(t *testing.T) {
 	}
 }
 
+// TestANameInATableIsBrokenAtAHyphenOnlyIfItMust lets the model name one whose parts have
+// room in a column.
+func TestANameInATableIsBrokenAtAHyphenOnlyIfItMust(t *testing.T) {
+	got := newStyles(ThemeNone).markdown("| File | Before | Now |\n|---|---|---|\n| environments/staging/checkout-api/deployment.yaml | latest | 2 to 6 replicas |\n", 60)
+	if !strings.Contains(got, "environments/staging/ ") || !strings.Contains(got, "\ncheckout-api/deployment.yaml ") {
+		t.Errorf("the name is broken:\n%s", got)
+	}
+	if got := strings.Join(inColumn("an-identifier-of-many-parts", 12), "|"); got != "an-|identifier-|of-many-|parts" {
+		t.Errorf("a name that is wider than its column: %s", got)
+	}
+}
+
+// TestABrokenLineOfACommandIsNoOther shows a command of several lines, of which one is wider
+// than the window: while it is asked for, when it has ended, and when it was refused.
+func TestABrokenLineOfACommandIsNoOther(t *testing.T) {
+	const command = "for env in staging production; do\n  sh scripts/validate.sh environments/$env --strict\ndone\n"
+	const want = " for env in staging\n  ↳ production; do\n    sh scripts/validate.sh\n    ↳ environments/$env --strict\n  done"
+	b := open(t, &desk{mode: approval.Manual})
+	b.update(sized(40, 24))
+	b.v.typed = time.Time{}
+	b.update(askMsg{approval.Question{
+		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: command}},
+		Offers:  []approval.Choice{approval.Once, approval.Refuse},
+	}, make(chan approval.Answer, 1)})
+	if view := b.view(); !strings.Contains(view, "execute:"+want) {
+		t.Errorf("asked for:\n%s", view)
+	}
+	b.press("e")
+	if got := b.v.input.Value(); got != strings.TrimRight(command, "\n") {
+		t.Errorf("what is changed is %q", got)
+	}
+	b.press("esc", "y")
+	b.update(eventMsg{agent.CallStarted{ID: "a", Tool: "execute", Command: command}})
+	b.update(eventMsg{agent.CallDone{ID: "a", Tool: "execute"}})
+	b.update(eventMsg{agent.Refused{ID: "b", Refusal: agent.Refusal{Tool: "execute", Command: command, Reason: "the user refused it"}}})
+	b.until("both have ended", func() bool { return strings.Contains(b.all(), "refused it") })
+	for _, mark := range []string{"✓", "✗"} {
+		if !strings.Contains(b.all(), mark+" execute"+want) {
+			t.Errorf("%s is seen as\n%s\nwant\n%s", mark, b.all(), want)
+		}
+	}
+	if !strings.Contains(b.all(), want+": you refused it") {
+		t.Errorf("that it was refused is not said behind it:\n%s", b.all())
+	}
+	b.update(eventMsg{agent.Refused{ID: "c", Refusal: agent.Refusal{Tool: "execute", Command: strings.Repeat("true\n", 20), Reason: "the user refused it"}}})
+	b.until("a long one is cut", func() bool {
+		return strings.HasSuffix(b.all(), "✗ execute true"+strings.Repeat("\n  true", 4)+"\n  … 15 lines more: you refused it")
+	})
+}
+
 func TestABrokenNameInAPatchIsNoLineOfIt(t *testing.T) {
 	got := strings.Join(newStyles(ThemeNone).patch("--- a/deploy/checkout-api.yaml\n+++ b/deploy/checkout-api.yaml\n", 23), "\n")
 	if want := "--- a/deploy/checkout\n↳ -api.yaml\n+++ b/deploy/checkout\n↳ -api.yaml"; got != want {

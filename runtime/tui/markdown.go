@@ -154,13 +154,21 @@ func (p *page) wrap(s string, width int) []string {
 	return strings.Split(between(s, func(s string) string { return lipgloss.Wrap(s, width, breaks(s, width)) }), "\n")
 }
 
-// inColumn is what stands in a column of a table, which may be narrower than a name with
-// hyphens.
+// inColumn is what stands in a column of a table. If a name has no room in it, it is broken
+// behind a slash, and if a part of that has none, behind a hyphen.
 func inColumn(s string, width int) []string {
 	if s == "" {
 		return nil
 	}
-	return strings.Split(lipgloss.Wrap(s, width, "/"), "\n") // a path is read on
+	wrap := func(s string) string { return lipgloss.Wrap(s, width, "/") } // a path is read on
+	for word := range strings.FieldsSeq(ansi.Strip(s)) {
+		for part := range strings.SplitAfterSeq(word, "/") {
+			if ansi.StringWidth(part) > width {
+				return strings.Split(closed(s, wrap), "\n")
+			}
+		}
+	}
+	return strings.Split(between(s, wrap), "\n")
 }
 
 // code renders code, each line broken where it does not fit. The space between two words

@@ -303,6 +303,7 @@ func TestAnswers(t *testing.T) {
 		{"no, with a reason", func(b *bench) { b.press("n"); b.typed("not now"); b.press("enter") }, approval.Answer{Choice: approval.Refuse, Reason: "not now"}},
 		{"edited", func(b *bench) { b.press("e"); b.typed(" -n"); b.press("enter") }, approval.Answer{Choice: approval.Once, Command: "make all -n"}},
 		{"other keys do nothing", func(b *bench) { b.press("enter", "tab", "up"); b.press("y") }, approval.Answer{Choice: approval.Once}},
+		{"edited to what it was", func(b *bench) { b.v.ask.Plan.Command = "make all\n"; b.press("e", "enter") }, approval.Answer{Choice: approval.Once}},
 		{"editing taken back", func(b *bench) { b.press("e", "esc", "y") }, approval.Answer{Choice: approval.Once}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -152,7 +152,11 @@ func (v *view) event(e agent.Event) tea.Cmd {
 	case agent.CallDone:
 		return v.ended(e)
 	case agent.Refused:
-		return v.tell(byTool, dressed(v.styles.bad, v.hang(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, e.Says(), toUser(e.Reason))), 2)))
+		says := strings.Split(inLines(e.Says()), "\n")
+		if n := len(says); n > endedMost {
+			says = append(says[:endedMost-1:endedMost-1], fmt.Sprintf("… %d lines more", n-endedMost+1))
+		}
+		return v.tell(byTool, dressed(v.styles.bad, v.hangApart(term.Clean(fmt.Sprintf("✗ %s %s: %s", e.Tool, strings.Join(says, "\n"), toUser(e.Reason))), 2)))
 	}
 	return nil
 }
@@ -279,7 +283,7 @@ func (v *view) finish(mark string, c *card, end string) string {
 		}
 		return line + "\n" + rest
 	}
-	lines := strings.Split(v.hang(mark+" "+v.call(c, inLines(c.Says())), 2), "\n")
+	lines := strings.Split(v.hangApart(mark+" "+v.call(c, inLines(c.Says())), 2), "\n")
 	last := len(lines) - 1
 	if last >= endedMost {
 		last = endedMost - 1

@@ -12,6 +12,29 @@ func (v *view) hang(text string, in int) string {
 	return strings.ReplaceAll(wrapped(text, v.width-in), "\n", "\n"+strings.Repeat(" ", in))
 }
 
+// hangApart is hang for what may have lines of its own.
+func (v *view) hangApart(text string, in int) string {
+	return strings.ReplaceAll(apart(text, v.width-in), "\n", "\n"+strings.Repeat(" ", in))
+}
+
+// apart is text in lines of at most width columns. If it has several, what goes on of one
+// that is broken is marked, so that it is not taken for the next.
+func apart(text string, width int) string {
+	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
+	if len(lines) == 1 {
+		return wrapped(text, width)
+	}
+	for i, l := range lines {
+		if ansi.StringWidth(l) <= width {
+			continue
+		}
+		in := min(len(l)-len(strings.TrimLeft(l, " ")), width/2)
+		goes := strings.Repeat(" ", in) + goesOn
+		lines[i] = strings.ReplaceAll(wrapped(l, width-ansi.StringWidth(goes)), "\n", "\n"+goes)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func (v *view) wrap(text string) string {
 	return wrapped(text, v.width)
 }
