@@ -136,6 +136,9 @@ func inspects(format string) bool {
 	if strings.ContainsAny(format, "\"`'\\") {
 		return false // what stands in quotes may look like the end of an action
 	}
+	if !strings.Contains(format, "{{") {
+		return false // "json" is all of it
+	}
 	for action := range strings.SplitSeq(format, "{{") {
 		action, _, is := strings.Cut(action, "}}")
 		if !is {

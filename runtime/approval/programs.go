@@ -229,7 +229,7 @@ func (c *command) does(name string, args []word) {
 		"free", "lscpu", "lsblk", "lsmod", "lspci", "lsusb", "vmstat", "iostat", "ps", "pgrep", "pidof", "getconf", "cal", "factor", "yes", "clear", "tput", "getent", "lsof", "ss", "netstat",
 		"hash", "dirs", "suspend", "caller", "fc", "history", "bind", "if", "then", "else", "fi", "do", "done", "!":
 		if name == "ps" && slices.ContainsFunc(args, func(w word) bool {
-			return !w.static || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "E")
+			return !w.static || !strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "eE") || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "E")
 		}) {
 			c.secrets = true
 			c.find(T1s, "shows the environment of processes")

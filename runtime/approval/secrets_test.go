@@ -16,6 +16,7 @@ func TestAnswersWithSecrets(t *testing.T) {
 		`kubectl wait secret/x --for=jsonpath='{.kind}'=Secret -o yaml`, `kubectl wait pod/x --for=delete -o json`, `kubectl diff -f '"/home/me/x.yaml"'`, `kubectl create foo --dry-run=client`, `kubectl apply view-last-applied secret/x --dry-run=client`,
 		`docker inspect -f '{{printf "}}%v" .Config.Env}}' web`, "docker inspect -f '{{printf `}}` .Config.Env}}' web", `docker inspect -f '{{json .Spec}}' x`, `docker inspect -f '{{json .HostConfig}}' web`, `docker inspect -f '{{json .HostConfig.LogConfig}}' web`,
 		`helm template . -f '"/home/me/.kube/config"'`, `helm template . --set-file 'a\=b=/home/me/x'`, `helm template . --set-file 'a={/home/me/x}'`, `gcloud config get-value proxy/password`, `aws ec2 describe-spot-instance-requests`, `aws cloudfront list-distributions-by-web-acl-id --web-acl-id x`,
+		`docker inspect -f json web`, `docker inspect --format=json web`, `docker image inspect -f json x`, `podman inspect -sf json web`, `ps wwE`, `ps axE`, `docker top web axE`,
 		`brew info x--1.0.x86_64_linux.bottle.tar.gz`, `apt show x.deb`,
 	} {
 		if j := Judge(line, at, ""); j.Verdict == Allow {
