@@ -177,7 +177,7 @@ func (a *app) saved(c *cobra.Command, flags *given, key config.Key, what string)
 	fmt.Fprintf(a.streams.Err, "%s. The next session will use %s = %s; one that runs stays as it is.\n", what, key.Name, shown(v.Value))
 	if p := a.providers.Find(cfg.Sandbox.Provider); key.Name == "sandbox.provider" && p != nil {
 		if _, err := registry.Settings(c.Context(), p, a.env); err != nil {
-			fmt.Fprintf(a.streams.Err, "To use it: %s\n", term.Clean(err.Error()))
+			fmt.Fprintf(a.streams.Err, "It cannot be used yet: %s\n", term.Clean(err.Error()))
 		}
 	}
 }

@@ -199,7 +199,8 @@ func (v *view) whole() []string {
 	if q := v.ask; q.Shown != nil {
 		return v.styles.edit(*q.Shown, v.width)
 	}
-	return strings.Split(apart(asked(v.ask.Plan), v.width), "\n")
+	head := v.styles.strong.Render(v.ask.Tool + ", all of it, not run yet:")
+	return append([]string{head}, strings.Split(apart(asked(v.ask.Plan), v.width), "\n")...)
 }
 
 // keptLines is how much of a change that was allowed stays in the scrollback.

@@ -158,7 +158,9 @@ func TestAllOfACallIsOfferedOnce(t *testing.T) {
 			t.Fatalf("it is not said that there is more:\n%s", view)
 		}
 		b.press("v", "v")
-		b.until("all of it is printed", func() bool { return strings.Contains(b.all(), strings.Repeat("true\n", 59)) })
+		b.until("all of it is printed", func() bool {
+			return strings.Contains(b.all(), "execute, all of it, not run yet:\n"+strings.Repeat("true\n", 59))
+		})
 		if n := strings.Count(b.all(), "true"); n != 60 {
 			t.Errorf("in %d lines, %d of 60 lines are printed:\n%s", height, n, b.all())
 		}
