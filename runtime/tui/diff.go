@@ -140,7 +140,7 @@ func (s styles) below(h *udiff.Hunk, digits, width int) [][]string {
 		for i, piece := range broken(row(l.Content), width-digits-2) {
 			label := fmt.Sprintf("%*d", digits, number)
 			if i > 0 {
-				label = strings.Repeat(" ", digits)
+				label = strings.Repeat(" ", digits-1) + strings.TrimSpace(goesOn)
 			}
 			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece))
 		}
@@ -200,7 +200,7 @@ func (s styles) beside(h *udiff.Hunk, digits, width int) [][]string {
 		for i, piece := range broken(x.text, half-digits-2) {
 			label := fmt.Sprintf("%*d", digits, x.number)
 			if i > 0 {
-				label = strings.Repeat(" ", digits)
+				label = strings.Repeat(" ", digits-1) + strings.TrimSpace(goesOn)
 			}
 			gap := strings.Repeat(" ", max(half-digits-2-ansi.StringWidth(piece), 0))
 			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece)+gap)

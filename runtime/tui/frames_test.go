@@ -534,7 +534,7 @@ func TestCallsThatRunSideBySide(t *testing.T) {
 // TestWhatIsNotShownOfAChangeIsCounted goes by the lines of the file, of which each is
 // two of the window here.
 func TestWhatIsNotShownOfAChangeIsCounted(t *testing.T) {
-	for lines, end := range map[int]string{40: `\n20 \+[^\n]*\n… 20 lines more$`, 20: `\n20 \+[^\n]*\n   \+[^\n]*$`} {
+	for lines, end := range map[int]string{40: `\n20 \+[^\n]*\n… 20 lines more$`, 20: `\n20 \+[^\n]*\n ↳ \+[^\n]*$`} {
 		b := open(t, &desk{mode: approval.Manual})
 		b.update(sized(60, 24))
 		text := strings.Repeat("a line that is broken, for it is longer than the window is wide\n", lines)
