@@ -68,6 +68,41 @@ func TestChatWhoseMachineVanishes(t *testing.T) {
 	}
 }
 
+// TestANewMachineHasWhatWasDoneSinceItWasApplied loses a machine after some of its work was
+// applied, and some of that was changed and removed again.
+func TestANewMachineHasWhatWasDoneSinceItWasApplied(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "echo kite > bird.txt; echo oak > tree.txt"), modeltest.Step{Text: "It is written."},
+		execute("b", "echo kestrel > bird.txt; rm tree.txt"), modeltest.Step{Text: "It is changed."}, execute("c", "cat bird.txt"))
+	cloud := daytonatest.New(t)
+	p := inTerminal(t, 100, 40, srv, daytona(cloud), "--sandbox", "daytona", "--smart", "-m", "Write it")
+	p.await(`It is written\.`)
+	p.say("/apply")
+	p.await(`applied to the project: 2 changes`)
+	p.say("Change it")
+	p.await(`It is changed\.`)
+	p.awaitSaved("kestrel\n")
+	cloud.Vanish(cloud.Boxes()[0])
+	p.say("Read it")
+	p.await(`> a new machine`)
+	srv.Script(execute("d", "cat bird.txt; ls"), modeltest.Step{Text: "It says kestrel."})
+	p.keys("Enter")
+	p.await(`(?s)put into it: 2 changes .*This conversation goes on`)
+	p.say("Read it now")
+	p.await(`(?s)cat bird\.txt; ls exit 0[^\n]*\n  kestrel\n  bird\.txt\n.*It says kestrel`)
+	p.say("/exit")
+	p.await(`(?s)changed in the sandbox: 1 written, 1 deleted\s+M bird\.txt\s+D tree\.txt`)
+	p.say("a")
+	p.await(`(?s)applied to the project: 2 changes.*ended with 0`)
+	if names, _ := filepath.Glob(filepath.Join(p.dir, "*.txt")); len(names) != 1 {
+		t.Errorf("the project holds %q", names)
+	}
+	if data, err := os.ReadFile(filepath.Join(p.dir, "bird.txt")); err != nil || string(data) != "kestrel\n" {
+		t.Errorf("bird.txt: %q, %v", data, err)
+	}
+}
+
 // TestChatWhoseKeyIsRefused keeps to the machine it has, until the vendor takes the
 // key again.
 func TestChatWhoseKeyIsRefused(t *testing.T) {
