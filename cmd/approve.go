@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -173,7 +175,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Remotes = remotes
 	search, _ := a.env("PATH")
 	p.Context.Local = func(name string, wrote bool) bool { return ofProject(root, search, name, wrote) }
-	p.Context.Named = func(variable string) bool { value, _ := a.env(variable); return names(root, value) }
+	p.Context.Leads = sync.OnceValue(func() string { return leads(root, a.environ) })
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -254,14 +256,31 @@ func ofProject(root, search, name string, wrote bool) bool {
 	return false
 }
 
-// names reports whether one of a list of files, as in KUBECONFIG, is below root. One that
-// is not absolute may be anywhere.
-func names(root, list string) bool {
-	return slices.ContainsFunc(filepath.SplitList(list), func(name string) bool {
-		at := real(name)
-		return name != "" && (!filepath.IsAbs(name) || at == root || strings.HasPrefix(at, root+string(filepath.Separator)))
-	})
+// leads is a variable of the environment by which programs may find what they obey, or
+// start, below root, empty if there is none: one that holds a path there, or one that names
+// files from wherever the program is. Some say no more than where the project is.
+func leads(root string, environ []string) string {
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "", "_", "PWD", "OLDPWD", "INIT_CWD", "VIRTUAL_ENV", "CONDA_PREFIX", "DIRENV_DIR", "DIRENV_FILE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE", "BUILD_SOURCESDIRECTORY":
+			continue
+		}
+		for _, item := range filepath.SplitList(value) {
+			at := real(item)
+			switch {
+			case filepath.IsAbs(item) && (at == root || strings.HasPrefix(at, root+string(filepath.Separator))):
+				return name
+			case !filepath.IsAbs(item) && item != "" && pathLike.MatchString(name) && !strings.Contains(item, "://"):
+				return name
+			}
+		}
+	}
+	return ""
 }
+
+// pathLike matches names of variables that hold paths.
+var pathLike = regexp.MustCompile(`(?:PATH|CONFIG|CONFIG_FILE|CREDENTIALS_FILE|_DIR|_HOME|_PLUGINS|GOENV|COMPOSE_FILE|RC)$`)
 
 // chosenLater reports whether a program is one of a manager of versions, which starts
 // another that it looks for when it runs.

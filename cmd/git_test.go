@@ -390,11 +390,15 @@ func TestProgramsOfTheProject(t *testing.T) {
 }
 
 // What the environment names may lie in the project.
-func TestNames(t *testing.T) {
+func TestLeads(t *testing.T) {
 	root := real(t.TempDir())
-	for list, want := range map[string]bool{"": false, "/etc/kubeconfig": false, "kubeconfig": true, filepath.Join(root, "kubeconfig"): true, "/etc/a" + string(filepath.ListSeparator) + "./b": true} {
-		if got := names(root, list); got != want {
-			t.Errorf("%q: %v", list, got)
+	in, sep := filepath.Join(root, "kubeconfig"), string(filepath.ListSeparator)
+	for kv, want := range map[string]string{
+		"KUBECONFIG=": "", "KUBECONFIG=/etc/kubeconfig": "", "KUBECONFIG=kubeconfig": "KUBECONFIG", "KUBECONFIG=" + in: "KUBECONFIG", "KUBECONFIG=/etc/a" + sep + "./b": "KUBECONFIG", "ANY=" + in: "ANY", "ANY=" + root: "ANY",
+		"PATH=/usr/bin" + sep + filepath.Join(root, "bin"): "PATH", "PATH=/usr/bin" + sep + "bin": "PATH", "PATH=/usr/bin": "", "PWD=" + root: "", "VIRTUAL_ENV=" + filepath.Join(root, ".venv"): "", "LANG=C": "", "XDG_CONFIG_HOME=/home/dev/.config": "", "DOCKER_CONFIG=.": "DOCKER_CONFIG",
+	} {
+		if got := leads(root, []string{"A=b", kv}); got != want {
+			t.Errorf("%q: %q", kv, got)
 		}
 	}
 }

@@ -19,9 +19,10 @@ type Context struct {
 	// them, where the machine is this computer; nil is never.
 	Embeds func() bool
 
-	// Named reports whether a variable of the environment names a file or directory of
-	// the project.
-	Named func(variable string) bool
+	// Leads names a variable of the environment that leads programs into the project, as
+	// PATH or KUBECONFIG may, where the machine is this computer; empty is none, and nil is
+	// never.
+	Leads func() string
 
 	// Composes reports whether the files of docker compose for a directory may fetch
 	// others; nil is never.

@@ -14,28 +14,6 @@ var reaching = strings.Fields(`nsupdate grpcurl websocat mosquitto_pub mosquitto
 	cilium calicoctl kubeadm talosctl rke k0sctl clusterctl crossplane rosa ocm buildctl kaniko copilot eb ecs-cli chalice zappa amplify sst cdktf terramate atmos spacectl knife puppet salt salt-ssh salt-call bolt cap kamal dokku mina boundary tsh tctl
 	etcdctl azcopy s5cmd ko nuget restic borg duplicity rdiff-backup unison syncthing mutagen tftp ftpput ftpget lwp-request GET POST PUT HEAD DELETE swaks ssmtp mutt dput twine np release-it vsce ovsx semantic-release changeset kubectl-ssh`)
 
-// helpers are programs that others start by their name, along the same path.
-var helpers = func() map[string][]string {
-	logins := strings.Fields("aws aws-iam-authenticator gke-gcloud-auth-plugin gcloud kubelogin kubectl-oidc_login az doctl tsh oci ibmcloud yc teleport diff")
-	all := map[string][]string{"gh": {"git"}, "zgrep": {"grep", "gzip", "zcat", "sed"}, "gcloud": {"python3", "python"}, "docker": {"docker-compose", "ssh"}, "podman": {"ssh"}, "go": {"gofmt", "git"}, "aws": {"aws-vault", "aws-sso", "granted", "saml2aws", "op"}}
-	for _, name := range []string{"kubectl", "oc", "k", "helm", "stern"} {
-		all[name] = logins
-	}
-	return all
-}()
-
-// settings are the variables that name what a program obeys: programs to run, too.
-var settings = func() map[string][]string {
-	cluster, aws, tf := []string{"KUBECONFIG", "KUBERC", "HELM_PLUGINS", "HELM_CONFIG_HOME", "HELM_DATA_HOME"}, []string{"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH"}, []string{"TF_DATA_DIR", "TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}
-	all := map[string][]string{"aws": aws, "terraform": tf, "tofu": tf, "docker": {"DOCKER_CONFIG"}, "docker-compose": {"DOCKER_CONFIG", "COMPOSE_FILE"}, "podman": {"CONTAINERS_CONF"}, "nerdctl": {"NERDCTL_TOML"},
-		"az": {"AZURE_CONFIG_DIR", "AZURE_EXTENSION_DIR"}, "gcloud": {"CLOUDSDK_CONFIG", "CLOUDSDK_PYTHON"}, "gh": {"GH_CONFIG_DIR", "GH_PATH"}, "go": {"GOENV", "GOROOT"}}
-	all["docker"] = append(all["docker"], "COMPOSE_FILE")
-	for _, name := range []string{"kubectl", "oc", "k", "helm", "stern"} {
-		all[name] = cluster
-	}
-	return all
-}()
-
 // launcher reports whether a program starts others that are named in its words.
 func launcher(name string, args []word) bool {
 	switch name {

@@ -62,22 +62,26 @@ func TestEverydayOnHost(t *testing.T) {
 	}
 }
 
-// What a program starts by its name may be the project's, too.
-func TestHelpersOfTheProject(t *testing.T) {
+// The user's environment may lead programs to what they obey, and to others that they
+// start by name; those that look at nothing but their arguments are free of it.
+func TestSettingsInTheProject(t *testing.T) {
 	at := onHost
-	at.Local = func(name string, wrote bool) bool { return name == "gke-gcloud-auth-plugin" || name == "gzip" }
-	for line, allowed := range map[string]bool{"kubectl get pods": false, "helm list": false, "zgrep x a.gz": false, "docker ps": true, "terraform fmt -check": true} {
+	at.Leads = func() string { return "KUBECONFIG" }
+	for line, allowed := range map[string]bool{"kubectl get pods": false, "helm list": false, "aws s3 ls": false, "zgrep x a.gz": false, "docker ps": false, "timeout 5 kubectl get pods": false, "ls | xargs kubectl get pods": false,
+		"ls -la": true, "cat a.json | jq .": true, "git status": true, "find . -name '*.go' | xargs wc -l": true, "echo x > a.tf": true, "date -u": true} {
 		if j := approval.Judge(line, at, ""); (j.Verdict == approval.Allow) != allowed {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
 		}
 	}
 }
 
-// The user's environment may name files of the project as what a program obeys.
-func TestSettingsInTheProject(t *testing.T) {
-	at := onHost
-	at.Named = func(variable string) bool { return variable == "KUBECONFIG" }
-	for line, allowed := range map[string]bool{"kubectl get pods": false, "helm list": false, "aws s3 ls": true} {
+// What a line writes, a program behind it may obey, whatever that is; not so what it
+// writes itself, and text for people.
+func TestProgramsBehindWhatIsWritten(t *testing.T) {
+	for line, allowed := range map[string]bool{"echo x > a.json; kubectl get pods": false, "touch x.cfg && aws s3 ls": false, "sed -i s/a/b/ a.tf && terraform version": false, "mkdir d; echo x > d/a.yaml; docker ps": false,
+		"echo x > a.tf && nice kubectl get pods": false, "kubectl get pods -o yaml > pods.yaml": true, "kubectl get pods -o json | tee pods.json": true, "kubectl get pods; echo x > a.json": true, "echo x > notes.md && kubectl get pods": true,
+		"echo x > a.tf; cat a.tf": true, "sed -i s/a/b/ a.tf && git diff": true, "gofmt -w . && go vet ./...": true} {
+		at := onHost
 		if j := approval.Judge(line, at, ""); (j.Verdict == approval.Allow) != allowed {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
 		}

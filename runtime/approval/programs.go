@@ -196,12 +196,7 @@ func (c *command) program(name string, args []word) {
 	if c.Local != nil && c.Local(name, c.wrote != nil && *c.wrote) {
 		c.find(T3, "is a program of the project, not of the system")
 	}
-	if c.Local != nil && slices.ContainsFunc(helpers[name], func(h string) bool { return c.Local(h, false) }) {
-		c.find(T3, "starts a program of the project")
-	}
-	if c.Named != nil && slices.ContainsFunc(settings[name], c.Named) {
-		c.find(T3, "obeys settings of the project, which may run programs")
-	}
+	c.surroundings(name)
 	c.below(name, args)
 	sways := c.Sways
 	switch name {

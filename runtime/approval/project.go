@@ -10,13 +10,13 @@ func (c *command) format(name string, args []word) {
 	switch {
 	case name == "gofmt" || name == "shfmt" || name == "goimports":
 		if o.has("-w", "--write") {
-			wrote := c.wrote != nil && *c.wrote
+			wrote, steered := c.wrote != nil && *c.wrote, c.steered != nil && *c.steered
 			for _, w := range o.operands {
 				c.written(w)
 				c.through(w)
 			}
 			if c.wrote != nil {
-				*c.wrote = wrote // what was there, in another form
+				*c.wrote, *c.steered = wrote, steered // what was there, in another form
 			}
 			c.find(T2, "formats files")
 			return

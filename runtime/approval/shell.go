@@ -108,10 +108,13 @@ type command struct {
 	shifted  *bool             // a file was written, or git's index
 	indexed  *bool             // git's index was written
 	steered  *bool             // a file was written that may be more than text for people
-	traced   *bool             // the shell shows the words of what it runs
-	filled   map[string]bool   // directories into which trees were put
-	settled  *settled          // what is known of variables, in the whole line
-	from     string            // the text that is judged
+
+	steeredBefore bool            // the same, before this part
+	again         bool            // a part is judged again
+	traced        *bool           // the shell shows the words of what it runs
+	filled        map[string]bool // directories into which trees were put
+	settled       *settled        // what is known of variables, in the whole line
+	from          string          // the text that is judged
 
 	found *[]Finding
 	*effects
@@ -201,7 +204,10 @@ func (c *command) stmt(s *syntax.Stmt) {
 	if s.Background {
 		c = c.child()
 	}
-	before := c.in
+	before, earlier := c.in, c.steeredBefore
+	if c.steered != nil && !c.again {
+		c.steeredBefore = *c.steered // what it writes itself holds nothing yet
+	}
 	c.aside = slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool {
 		return r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc
 	})
@@ -318,7 +324,7 @@ func (c *command) stmt(s *syntax.Stmt) {
 		c.part = "a command"
 		c.find(TX, "is of a kind that is not known")
 	}
-	c.in = before
+	c.in, c.steeredBefore = before, earlier
 }
 
 // apart judges one command or pipeline and what its parts do together.
@@ -380,7 +386,7 @@ func (c *command) binary(x *syntax.BinaryCmd) {
 // at may be there by then.
 func (c *command) beside(s *syntax.Stmt) {
 	wrote := *c.wrote
-	*c.wrote = *c.steered
+	*c.wrote, c.again = *c.steered, true
 	c.commands = nil
 	c.stmt(s)
 	*c.wrote = wrote
