@@ -61,7 +61,7 @@ var caches = []string{".git", ".venv", "node_modules", "__pycache__", ".pytest_c
 // homeCaches are those a home directory has, and histories what a shell or client
 // keeps there: they are left out at the top only.
 var (
-	homeCaches = []string{".cache", ".npm"}
+	homeCaches = []string{".cache", ".npm", ".terraform.d", ".ansible"}
 	histories  = []string{".bash_history", ".ash_history", ".sh_history", ".python_history", ".wget-hsts", ".lesshst", ".viminfo"}
 )
 

@@ -63,7 +63,7 @@ func TestListingTellsEverythingInEveryUserland(t *testing.T) {
 	odd := []string{"plain", "a b", "it's", `q"q`, "new\nline", `back\slash`, `\n`, "-dash", "tab\t", "cr\r", "$HOME", "*", "\xff\xfe", "é", "e\u0301", " lead", "trail ", "x\n\ny"}
 	for userland, path := range userlands(t) {
 		t.Run(userland, func(t *testing.T) {
-			root := lay(t, map[string]string{"d/f": "in d", "empty/": "", "link": "->d/f", "dangling": "->no\nwhere\n", "n/node_modules/x": "x", ".cache/x": "x", "sub/.cache/x": "x", ".bash_history": "x",
+			root := lay(t, map[string]string{"d/f": "in d", "empty/": "", "link": "->d/f", "dangling": "->no\nwhere\n", "n/node_modules/x": "x", ".cache/x": "x", ".terraform.d/checkpoint_signature": "x", ".ansible/tmp/x": "x", "sub/.cache/x": "x", ".bash_history": "x",
 				".talkops-1000/room1": "x", ".talkops-1/d/x": "x", "sub/.talkops-1/x": "x"})
 			os.Chmod(filepath.Join(root, ".talkops-1000"), 0o700)
 			os.Chmod(filepath.Join(root, ".talkops-1/d"), 0o700)
