@@ -225,29 +225,45 @@ func lookGit(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// namesProgram reports whether a setting of git's, in lower case, is one that may
-// name a program or another file of settings.
+// namesProgram reports whether a setting of git's, in lower case, may name a program or
+// another file of settings: whether it is none of those that are known to do neither.
 func namesProgram(name string) bool {
 	section, _, _ := strings.Cut(name, ".")
-	last := name[strings.LastIndex(name, ".")+1:]
-	switch section {
-	case "alias", "pager", "filter", "gpg", "credential", "difftool", "mergetool", "browser", "man", "sendemail", "guitool", "include", "includeif", "uploadpack", "interactive", "trailer", "tar", "hook":
-		return true
-	case "core":
-		switch last {
-		case "fsmonitor", "pager", "hookspath", "sshcommand", "editor", "askpass", "gitproxy", "attributesfile", "worktree", "alternaterefscommand":
-			return true
-		}
-	case "gc", "pack", "submodule", "extensions", "imap", "log":
-		switch last {
-		case "recentobjectshook", "packobjectshook", "update", "worktreeconfig", "partialclone", "tunnel", "showsignature":
-			return true
-		}
-	case "diff", "merge", "remote", "sequence", "web", "help", "protocol", "url":
-		switch last {
-		case "external", "command", "textconv", "driver", "editor", "uploadpack", "receivepack", "vcs", "promisor", "partialclonefilter", "insteadof", "pushinsteadof", "allow", "browser":
-			return true
-		}
-	}
-	return false
+	known, is := harmlessSettings[section]
+	return !is || len(known) > 0 && !slices.Contains(known, name[strings.LastIndex(name, ".")+1:])
+}
+
+// harmlessSettings are the settings of repositories, by their section and last name, that
+// name neither a program nor another file of settings; of an empty list all in the section.
+// From git's own documentation of 2.47, and of what is written by gh and VS Code.
+var harmlessSettings = map[string][]string{
+	"core": strings.Fields("repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf excludesfile abbrev compression loosecompression quotepath whitespace untrackedcache preloadindex " +
+		"bigfilethreshold sharedrepository longpaths protecthfs protectntfs commentchar commentstring hidedotfiles trustctime checkstat checkroundtripencoding splitindex sparsecheckout sparsecheckoutcone multipackindex commitgraph fscache fsync fsyncmethod unsetenvvars deltabasecachelimit packedgitlimit packedgitwindowsize warnambiguousrefs filesreflocktimeout maxtreedepth"),
+	"remote":    strings.Fields("url fetch pushurl push tagopt prune prunetags mirror skipdefaultupdate skipfetchall pushdefault gh-resolved followremotehead"),
+	"branch":    strings.Fields("remote merge rebase pushremote description autosetupmerge autosetuprebase sort vscode-merge-base gh-merge-base github-pr-owner-number base"),
+	"user":      strings.Fields("name email signingkey useconfigonly"),
+	"author":    strings.Fields("name email"),
+	"committer": strings.Fields("name email"),
+	"init":      strings.Fields("defaultbranch defaultobjectformat defaultrefformat"),
+	"push":      strings.Fields("default autosetupremote followtags recursesubmodules gpgsign useforceifincludes"),
+	"pull":      strings.Fields("rebase ff"),
+	"fetch":     strings.Fields("prune prunetags fsckobjects unpacklimit output parallel recursesubmodules showforcedupdates writecommitgraph all"),
+	"color":     {}, "column": {}, "advice": {}, "status": {}, "rerere": {}, "index": {}, "feature": {}, "receive": {}, "blame": {}, "rebase": {},
+	"merge":       strings.Fields("conflictstyle ff log renames renamelimit stat directoryrenames renormalize suppressdest verbosity autostash branchdesc tool verifysignatures"),
+	"diff":        strings.Fields("algorithm renames renamelimit colormoved colormovedws mnemonicprefix noprefix context interhunkcontext indentheuristic submodule ignoresubmodules wordregex statgraphwidth statnamewidth dirstat relative srcprefix dstprefix autorefreshindex suppressblankempty tool wserrorhighlight"),
+	"log":         strings.Fields("date decorate follow abbrevcommit mailmap showroot graphcolors excludedecoration initialdecorationset diffmerges"),
+	"lfs":         strings.Fields("repositoryformatversion access locksverify url"),
+	"submodule":   strings.Fields("url active branch ignore fetchrecursesubmodules shallow recurse fetchjobs path alternatelocation alternateerrorstrategy propagatebranches"),
+	"gc":          strings.Fields("auto autodetach autopacklimit aggressivedepth aggressivewindow pruneexpire reflogexpire reflogexpireunreachable rerereresolved rerereunresolved worktreepruneexpire writecommitgraph packrefs logexpiry bigpackthreshold cruftpacks"),
+	"pack":        strings.Fields("threads window windowmemory depth compression deltacachesize deltacachelimit packsizelimit indexversion usebitmaps writebitmaphashcache writebitmaplookuptable writereverseindex readreverseindex usesparse preferbitmaptips island"),
+	"tag":         strings.Fields("sort gpgsign forcesignannotated"),
+	"commit":      strings.Fields("gpgsign cleanup verbose status"),
+	"grep":        strings.Fields("linenumber column patterntype extendedregexp threads fullname fallbacktonoindex"),
+	"extensions":  strings.Fields("objectformat compatobjectformat refstorage relativeworktrees noop preciousobjects"),
+	"transfer":    strings.Fields("fsckobjects hiderefs unpacklimit credentialsinurl advertisesid"),
+	"worktree":    strings.Fields("guessremote userelativepaths"),
+	"checkout":    strings.Fields("defaultremote guess workers thresholdforparallelism"),
+	"maintenance": strings.Fields("auto strategy autodetach enabled schedule"),
+	"http":        strings.Fields("postbuffer version lowspeedlimit lowspeedtime maxrequests maxrequestbuffer"),
+	"stash":       strings.Fields("showincludeuntracked showpatch showstat"),
 }

@@ -185,12 +185,13 @@ func TestSettingsThatNamePrograms(t *testing.T) {
 		"sendemail.smtpserver", "guitool.x.cmd", "includeif.gitdir:/x/.path", "uploadpack.packobjectshook", "interactive.difffilter", "trailer.x.command", "hook.x.command",
 		"gc.recentobjectshook", "submodule.x.update", "imap.tunnel", "log.showsignature", "merge.m.driver", "remote.origin.uploadpack", "remote.origin.receivepack", "remote.origin.vcs",
 		"sequence.editor", "web.browser", "help.browser", "protocol.ext.allow", "url.ext::x.insteadof", "url.x.pushinsteadof",
+		"core.newsetting", "new.setting", "remote.origin.promisor", "extensions.partialclone", "extensions.worktreeconfig", "merge.x.driver", "diff.x.command", "diff.external", "diff.orderfile", "format.pretty", "commit.template", "mailmap.file",
 	} {
 		if !namesProgram(name) {
 			t.Errorf("%s is not known", name)
 		}
 	}
-	for _, name := range []string{"core.bare", "core.autocrlf", "user.name", "remote.origin.url", "remote.origin.fetch", "branch.main.merge", "submodule.x.url", "diff.algorithm", "merge.conflictstyle", "log.date", "pull.rebase"} {
+	for _, name := range []string{"core.bare", "core.autocrlf", "user.name", "remote.origin.url", "remote.origin.fetch", "branch.main.merge", "submodule.x.url", "diff.algorithm", "merge.conflictstyle", "log.date", "pull.rebase", "color.ui", "status.showuntrackedfiles", "lfs.https://example.com/x.access", "branch.main.vscode-merge-base", "user.email"} {
 		if namesProgram(name) {
 			t.Errorf("%s names no program", name)
 		}
