@@ -98,6 +98,9 @@ var loads = []string{"PATH", "LD_", "DYLD_", "BASH_", "ENV", "IFS", "PS0", "PS1"
 	"AWS_ENDPOINT_", "LESSOPEN", "LESSCLOSE", "LESS", "MAKEFLAGS", "GOFLAGS", "CARGO_", "RUSTC", "CC", "CXX", "HOME", "CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "ANSIBLE_",
 	"HELM_", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_", "SSH_ASKPASS", "SUDO_ASKPASS", "NPM_CONFIG_", "PIP_"}
 
+// eitherCase are variables that some programs, or zsh, know by small letters, too.
+var eitherCase = regexp.MustCompile(`^(?:(?i:(?:https?|all|no)_proxy|npm_config_\w*)|(?:cd|f|mail|man)?path)$`)
+
 // variable judges that a variable is changed, to what is not known.
 func (c *command) variable(name string) {
 	c.changed(name, word{})
@@ -106,14 +109,17 @@ func (c *command) variable(name string) {
 
 // changed judges that a variable is changed.
 func (c *command) changed(name string, value word) {
-	upper := strings.ToUpper(name)
+	upper := name
+	if eitherCase.MatchString(name) {
+		upper = strings.ToUpper(name)
+	}
 	for _, l := range loads {
 		switch {
 		case upper == l, strings.HasSuffix(l, "_") && strings.HasPrefix(upper, l), l == "PYTHON" && strings.HasPrefix(upper, l):
 			if l == "KUBECONFIG" || l == "DOCKER_HOST" || l == "DOCKER_CONTEXT" {
 				c.find(T4, "chooses another cluster or machine by "+name)
 			} else {
-				c.find(TX, name+" decides what programs run or load")
+				c.find(TX, "sets "+name+", by which programs choose what they run or load")
 			}
 			return
 		}
