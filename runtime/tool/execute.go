@@ -66,7 +66,7 @@ func (s *set) execute() Tool {
 					given = args.Cwd
 				}
 			}
-			return call{Plan: Plan{Effect: Runs, Command: args.Command, Path: dir}, given: given, run: func(ctx context.Context, emit func(Output)) (Result, error) {
+			return call{Plan: Plan{Effect: Runs, Command: args.Command, Path: dir, Apart: args.Cwd != "" && dir != path.Clean(s.opts.Dir)}, given: given, run: func(ctx context.Context, emit func(Output)) (Result, error) {
 				return s.command(ctx, args.Command, dir, args.Cwd != "", limit, emit)
 			}}, err
 		},

@@ -29,7 +29,8 @@ type Tool interface {
 type Plan struct {
 	Effect  Effect
 	Command string // execute
-	Path    string // the tools that work on files; absolute
+	Path    string // the tools that work on files, and where a command runs; absolute
+	Apart   bool   // a command runs in another directory than commands do by themselves
 	URL     string // those that leave: where to
 	Query   string // web_search: the words that leave
 	Subject string // what it is about, where none of these says it: grep and glob

@@ -85,9 +85,12 @@ func (v *view) question(room int) string {
 }
 
 // asked is all that a call would do, with nothing in it that is not seen: where to and
-// what with for one that leaves this computer.
+// what with for one that leaves this computer, and where a command runs if elsewhere.
 func asked(p tool.Plan) string {
 	text := cmp.Or(p.Command, p.Path, p.URL, p.Query)
+	if p.Apart {
+		text = "in " + p.Path + ":\n" + text // the same words mean other files there
+	}
 	if p.Subject != "" {
 		text = p.Path + "\n" + p.Subject
 	}

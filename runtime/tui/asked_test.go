@@ -22,6 +22,7 @@ func TestAllThatIsAskedForIsSeen(t *testing.T) {
 		{plan: tool.Plan{Effect: tool.Leaves, URL: "mcp://docs/search", Query: `{"q":"the words"}`}, want: []string{"mcp://docs/search", `{"q":"the words"}`}},
 		{plan: tool.Plan{Effect: tool.Reads, Path: "/etc/ssl", Subject: "key in /etc/ssl"}, want: []string{"/etc/ssl\n", "key in /etc/ssl"}},
 		{plan: tool.Plan{Effect: tool.Runs, Command: "echo hi \x1b]0;touch made;\x07"}, want: []string{"touch made;", "<U+001B>"}},
+		{plan: tool.Plan{Effect: tool.Runs, Command: "make test", Path: "/src/third/party", Apart: true}, want: []string{"in /src/third/party:\n", "make test"}},
 		{plan: tool.Plan{Effect: tool.Runs, Command: "make \u202etest\u200b"}, want: []string{"make <U+202E>test<U+200B>"}},
 		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", New: true, After: []byte("true\x1b]0;\ntouch made;\x1b[2K\x07\n")}, want: []string{"true<U+001B>]0;", "touch made;<U+001B>[2K<U+0007>"}},
 		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", Before: []byte("true\n"), After: []byte("true\u202e\n")}, want: []string{"true<U+202E>"}},
