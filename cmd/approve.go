@@ -175,7 +175,13 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	p.Context.Remotes = remotes
 	search, _ := a.env("PATH")
 	p.Context.Local = func(name string, wrote bool) bool { return ofProject(root, search, name, wrote) }
-	p.Context.Leads = sync.OnceValue(func() string { return leads(root, a.environ) })
+	var environ []string
+	for name, value := range a.hostEnv() {
+		environ = append(environ, name+"="+value)
+	}
+	slices.Sort(environ)
+	p.Context.GitRuns = func(dir string) bool { return pathLeads(root, search) && gitStarts(dir) || gitRuns(dir) }
+	p.Context.Leads = sync.OnceValue(func() []string { return leads(root, environ) })
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -256,27 +262,36 @@ func ofProject(root, search, name string, wrote bool) bool {
 	return false
 }
 
-// leads is a variable of the environment by which programs may find what they obey, or
-// start, below root, empty if there is none: one that holds a path there, or one that names
-// files from wherever the program is. Some say no more than where the project is.
-func leads(root string, environ []string) string {
+// leads lists the variables of the environment by which programs may find what they obey,
+// or start, below root: those that hold a path there, and those that name files from
+// wherever the program is. Some say no more than where the project is.
+func leads(root string, environ []string) []string {
+	var all []string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		switch name {
 		case "", "_", "PWD", "OLDPWD", "INIT_CWD", "VIRTUAL_ENV", "CONDA_PREFIX", "DIRENV_DIR", "DIRENV_FILE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE", "BUILD_SOURCESDIRECTORY":
 			continue
 		}
-		for _, item := range filepath.SplitList(value) {
+		if slices.ContainsFunc(filepath.SplitList(value), func(item string) bool {
 			at := real(item)
 			switch {
-			case filepath.IsAbs(item) && (at == root || strings.HasPrefix(at, root+string(filepath.Separator))):
-				return name
-			case !filepath.IsAbs(item) && item != "" && pathLike.MatchString(name) && !strings.Contains(item, "://"):
-				return name
+			case filepath.IsAbs(item):
+				return at == root || strings.HasPrefix(at, root+string(filepath.Separator))
+			case item == "": // to python and others it is where they are
+				return slices.Contains([]string{"PYTHONPATH", "PERL5LIB", "CLASSPATH"}, name)
 			}
+			return pathLike.MatchString(name) && !strings.Contains(item, "://")
+		}) {
+			all = append(all, name)
 		}
 	}
-	return ""
+	return all
+}
+
+// pathLeads reports whether programs are looked for below root.
+func pathLeads(root, search string) bool {
+	return len(leads(root, []string{"PATH=" + absolutePath(search)})) > 0
 }
 
 // pathLike matches names of variables that hold paths.

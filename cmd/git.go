@@ -220,9 +220,30 @@ var encrypts = regexp.MustCompile(`\bencryption\b`)
 // lookGit runs a git that obeys nothing but what it is asked for.
 func lookGit(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-C", dir}, args...)...)
-	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(bareEnv(cmd.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 	out, err := cmd.Output()
 	return string(out), err
+}
+
+// gitStarts reports whether a git that only looks at dir may start a program by its name,
+// as the user's own settings say, of which the project's attributes choose.
+func gitStarts(dir string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "-C", dir, "config", "--name-only", "--list")
+	cmd.Env = bareEnv(cmd.Environ())
+	out, err := cmd.Output()
+	if err != nil {
+		return !errors.Is(err, exec.ErrNotFound)
+	}
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(string(out))), func(name string) bool {
+		return strings.HasPrefix(name, "filter.") || strings.HasPrefix(name, "diff.") && (strings.HasSuffix(name, ".textconv") || strings.HasSuffix(name, ".command") || name == "diff.external") || name == "core.fsmonitor"
+	})
+}
+
+// bareEnv is an environment without what makes the system load other code into programs.
+func bareEnv(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, "LD_") || strings.HasPrefix(kv, "DYLD_") })
 }
 
 // namesProgram reports whether a setting of git's, in lower case, may name a program or

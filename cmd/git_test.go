@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -397,8 +398,9 @@ func TestLeads(t *testing.T) {
 	for kv, want := range map[string]string{
 		"KUBECONFIG=": "", "KUBECONFIG=/etc/kubeconfig": "", "KUBECONFIG=kubeconfig": "KUBECONFIG", "KUBECONFIG=" + in: "KUBECONFIG", "KUBECONFIG=/etc/a" + sep + "./b": "KUBECONFIG", "ANY=" + in: "ANY", "ANY=" + root: "ANY",
 		"PATH=/usr/bin" + sep + filepath.Join(root, "bin"): "PATH", "PATH=/usr/bin" + sep + "bin": "PATH", "PATH=/usr/bin": "", "PWD=" + root: "", "VIRTUAL_ENV=" + filepath.Join(root, ".venv"): "", "LANG=C": "", "XDG_CONFIG_HOME=/home/dev/.config": "", "DOCKER_CONFIG=.": "DOCKER_CONFIG",
+		"PYTHONPATH=" + sep + "/opt/lib": "PYTHONPATH", "PYTHONPATH=/opt/lib": "", "MANPATH=/opt/man" + sep: "", "PERL5LIB=/opt/lib" + sep: "PERL5LIB",
 	} {
-		if got := leads(root, []string{"A=b", kv}); got != want {
+		if got := strings.Join(leads(root, []string{"A=b", kv}), " "); got != want {
 			t.Errorf("%q: %q", kv, got)
 		}
 	}
@@ -462,5 +464,29 @@ func TestLinked(t *testing.T) {
 		if got := linked(filepath.Join(root, name)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// What git starts by name, for the user's own settings, may be the project's where PATH
+// leads there; and no program loads code from wherever it is.
+func TestWhatGitAndTheSystemFindInTheProject(t *testing.T) {
+	root, settings := real(t.TempDir()), filepath.Join(t.TempDir(), "gitconfig")
+	t.Setenv("GIT_CONFIG_GLOBAL", settings)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	for text, want := range map[string]bool{"[user]\nname = a\n[alias]\nst = status\n": false, "[filter \"lfs\"]\nclean = git-lfs clean -- %f\n": true, "[diff \"exif\"]\ntextconv = exiftool\n": true, "[diff]\nalgorithm = patience\n": false, "[core]\nfsmonitor = true\n": true} {
+		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := gitStarts(root); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	sep := string(filepath.ListSeparator)
+	a := &app{dir: root, environ: []string{"LD_PRELOAD=x.so", "LD_AUDIT=x.so", "LD_LIBRARY_PATH=" + sep + "/opt/lib" + sep + "lib" + sep + filepath.Join(root, "lib"), "PATH=" + sep + "/bin", "B=c"}}
+	if got, want := a.hostEnv(), map[string]string{"LD_LIBRARY_PATH": "/opt/lib", "PATH": "/bin", "B": "c"}; !maps.Equal(got, want) {
+		t.Errorf("commands get %v", got)
+	}
+	if !pathLeads(root, "/bin"+sep+filepath.Join(root, "bin")) || pathLeads(root, "/bin"+sep+"bin") {
+		t.Error("where PATH leads is not seen")
 	}
 }

@@ -670,7 +670,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 // hostEnv is what commands on this computer see: everything but talkops' own
 // keys and what changes how a shell or program starts.
 func (a *app) hostEnv() map[string]string {
-	hidden := []string{"BASH_ENV", "ENV", "LD_PRELOAD"}
+	hidden := []string{"BASH_ENV", "ENV"}
 	for _, name := range model.Providers() {
 		if name != "bedrock" { // the user's ordinary cloud login stays
 			hidden = append(hidden, model.KeyVars(name)...)
@@ -692,8 +692,11 @@ func (a *app) hostEnv() map[string]string {
 	for _, kv := range a.environ {
 		name, value, _ := strings.Cut(kv, "=")
 		plain := strings.TrimPrefix(name, "TALKOPS_")
-		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") {
+		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "LD_") && name != "LD_LIBRARY_PATH" {
 			continue
+		}
+		if name == "LD_LIBRARY_PATH" {
+			value = outside(real(a.dir), absolutePath(value))
 		}
 		if name == "PATH" {
 			value = absolutePath(value)
@@ -707,6 +710,16 @@ func (a *app) hostEnv() map[string]string {
 // project: a program that lies there would be taken for one of the system.
 func absolutePath(list string) string {
 	dirs := slices.DeleteFunc(filepath.SplitList(list), func(d string) bool { return !filepath.IsAbs(d) })
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
+// outside is a list of directories without those of the project, which every program would
+// load code from.
+func outside(root, list string) string {
+	dirs := slices.DeleteFunc(filepath.SplitList(list), func(d string) bool {
+		at := real(d)
+		return at == root || strings.HasPrefix(at, root+string(filepath.Separator))
+	})
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 

@@ -19,10 +19,9 @@ type Context struct {
 	// them, where the machine is this computer; nil is never.
 	Embeds func() bool
 
-	// Leads names a variable of the environment that leads programs into the project, as
-	// PATH or KUBECONFIG may, where the machine is this computer; empty is none, and nil is
-	// never.
-	Leads func() string
+	// Leads names the variables of the environment that lead programs into the project, as
+	// PATH or KUBECONFIG may, where the machine is this computer; nil is none.
+	Leads func() []string
 
 	// Composes reports whether the files of docker compose for a directory may fetch
 	// others; nil is never.

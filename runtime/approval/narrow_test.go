@@ -66,11 +66,52 @@ func TestEverydayOnHost(t *testing.T) {
 // start by name; those that look at nothing but their arguments are free of it.
 func TestSettingsInTheProject(t *testing.T) {
 	at := onHost
-	at.Leads = func() string { return "KUBECONFIG" }
+	at.Leads = func() []string { return []string{"KUBECONFIG"} }
 	for line, allowed := range map[string]bool{"kubectl get pods": false, "helm list": false, "aws s3 ls": false, "zgrep x a.gz": false, "docker ps": false, "timeout 5 kubectl get pods": false, "ls | xargs kubectl get pods": false,
 		"ls -la": true, "cat a.json | jq .": true, "git status": true, "find . -name '*.go' | xargs wc -l": true, "echo x > a.tf": true, "date -u": true} {
 		if j := approval.Judge(line, at, ""); (j.Verdict == approval.Allow) != allowed {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)
+		}
+	}
+}
+
+// Of the programs that look at nothing but their arguments, some start others by name, load
+// code, or have a file of options; so may git.
+func TestProgramsThatStartOthers(t *testing.T) {
+	for what, lines := range map[string][]string{
+		"PATH":                {"egrep x a.md", "fgrep x a.md", "tar -tzf a.tgz", "ls | xargs", "yq .a a.yaml", "cat a.md | egrep x", "find . -name '*.md' -exec egrep x {} +"},
+		"PYTHONPATH":          {"yq .a a.yaml"},
+		"PERL5LIB":            {"shasum a.md", "colordiff a.md b.md"},
+		"RIPGREP_CONFIG_PATH": {"rg x"},
+		"GIT_CONFIG_GLOBAL":   {"git status", "git add -A"},
+		"XDG_CONFIG_HOME":     {"git diff"},
+		"HOME":                {"git log -2", "rg x"},
+	} {
+		at := onHost
+		at.Leads = func() []string { return []string{"KUBECONFIG", what} }
+		for _, line := range append(lines, "zgrep x a.gz") {
+			if j := approval.Judge(line, at, ""); j.Verdict == approval.Allow {
+				t.Errorf("%s: %q is allowed", what, line)
+			}
+		}
+		for _, line := range []string{"grep x a.md", "jq . a.json", "cat a.md | sort"} {
+			if j := approval.Judge(line, at, ""); j.Verdict != approval.Allow {
+				t.Errorf("%s: %q: %s (%s)", what, line, j.Verdict, j.Finding.Reason)
+			}
+		}
+	}
+	at := onHost
+	at.Leads = func() []string { return []string{"KUBECONFIG"} }
+	led := onHost
+	led.Leads = func() []string { return []string{"LD_LIBRARY_PATH"} }
+	for _, line := range []string{"ls", "cat a.md", "git status", "kubectl get pods"} {
+		if j := approval.Judge(line, led, ""); j.Verdict == approval.Allow {
+			t.Errorf("%q is allowed where its code may be the project's", line)
+		}
+	}
+	for _, line := range []string{"yq .a a.yaml", "rg x", "tar -tzf a.tgz", "egrep x a.md", "echo x > a.yaml; yq .a a.yaml"} {
+		if j := approval.Judge(line, at, ""); j.Verdict != approval.Allow {
+			t.Errorf("%q: %s (%s)", line, j.Verdict, j.Finding.Reason)
 		}
 	}
 }
