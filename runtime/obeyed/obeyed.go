@@ -19,7 +19,11 @@ func names() []string {
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout config.fish
 		.circleci .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .drone.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml bitbucket-pipelines.yml .buildkite .woodpecker .woodpecker.yml .woodpecker.yaml .gitea .forgejo .semaphore
 		lefthook.yaml lefthook.toml lefthook.json lefthook-local.yaml lefthook-local.toml lefthook-local.json flake.nix shell.nix devenv.nix devbox.json
-		.cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bazelrc .cargo .terraform`)
+		.cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bazelrc .bazeliskrc .cargo .terraform
+		.hg .hgrc .hgsub .jj .sl .bzr .svn _darcs .pijul .helix .zellij .kakrc .kateproject .nova .lapce .theia .vs .settings .projectile .vimspector.json .neoconf.json .neoconf .nvim-dap.lua .nlsp-settings .config
+		.pdbrc .pdbrc.py .irbrc .pryrc .byebugrc .rdbgrc .rspec .rprofile .renviron .octaverc .ghci .ocamlinit .juliarc.jl .rvmrc .autoenv .autoenv.zsh .autoenv_leave.zsh .mvn .jvmopts .sbtopts .bundle .yarn .pnp.cjs .pnp.loader.mjs
+		.mise.local .windsurf .windsurfrules .cursorrules .clinerules .roo .roorules .continue .kiro .amp .opencode .openhands .goose .goosehints .aider.conf.yml .aider.conf.yaml .crush.json
+		.gitpod.yml .gitpod.dockerfile .tekton .teamcity .harness .codesandbox .replit .idx`)
 }
 
 // harmless are names with a dot that no program obeys by running, loading or sending
@@ -44,6 +48,9 @@ func Path(name string) bool {
 		}
 	}
 	last := parts[len(parts)-1]
+	if slices.ContainsFunc(parts, short) {
+		return true
+	}
 	// A directory that holds a HEAD may be a repository of its own, whose configuration git obeys there.
 	return last == "head" || slices.Contains([]string{".code-workspace", ".sublime-project"}, path.Ext(last))
 }
@@ -76,9 +83,18 @@ func Begun(name string) bool {
 	return len(name) > 3 && slices.ContainsFunc(names(), func(n string) bool { return strings.HasPrefix(n, name) })
 }
 
-// Parts are the parts of a path as the most forgiving file system compares them.
+// short reports whether a part of a path may be the short name that a disk gave to a
+// longer one: VSCODE~1 for .vscode.
+func short(part string) bool {
+	base, number, is := strings.Cut(part, "~")
+	number, _, _ = strings.Cut(number, ".")
+	return is && base != "" && len(base)+1+len(number) <= 8 && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// Parts are the parts of a path as the most forgiving file system compares them, which
+// takes a backslash for a slash.
 func Parts(name string) []string {
-	parts := strings.Split(name, "/")
+	parts := strings.Split(strings.ReplaceAll(name, `\`, "/"), "/")
 	for i, part := range parts {
 		part, _, _ = strings.Cut(part, ":")
 		part = strings.Map(func(r rune) rune {

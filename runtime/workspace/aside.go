@@ -48,7 +48,7 @@ func Split(changes []Change, all bool) (take []Change, aside []Aside) {
 
 func (c Change) aside() (why string, never bool) {
 	switch {
-	case !fs.ValidPath(strings.ToValidUTF8(c.Name, "?")), !filepath.IsLocal(filepath.FromSlash(c.Name)):
+	case !fs.ValidPath(strings.ToValidUTF8(c.Name, "?")), !filepath.IsLocal(filepath.FromSlash(c.Name)), filepath.Separator == '\\' && strings.Contains(c.Name, `\`):
 		return "no name for a file here", true
 	case obeyed.Path(c.Name):
 		return "acts on this computer", slices.Contains(obeyed.Parts(c.Name), ".git")
