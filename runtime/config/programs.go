@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -384,8 +385,12 @@ func serverURL(raw string) error {
 		return errors.New("it must not hold a user or password")
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") || u.Hostname() == "::1"):
+	case u.Scheme == "http" && u.Hostname() == "localhost":
 		return nil
+	case u.Scheme == "http": // 127.acme.example is a host like every other
+		if at, err := netip.ParseAddr(u.Hostname()); err == nil && at.IsLoopback() {
+			return nil
+		}
 	}
 	return fmt.Errorf("%q must be https, except on this computer", raw)
 }

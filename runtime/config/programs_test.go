@@ -36,6 +36,7 @@ func TestPrograms(t *testing.T) {
 		{name: "an empty program", user: "[hooks.x]\nevent = 'session_end'\ncommand = ['']\n", err: "names no program"},
 		{name: "a server that is nothing", user: "[mcp.servers.y]\nenv = ['A']\n", err: "either a command or a url"},
 		{name: "a password in an address", user: "[mcp.servers.y]\nurl = 'https://u:p@acme.example'\n", err: "must not hold a user or password"},
+		{name: "a host that begins like this computer", user: "[mcp.servers.y]\nurl = 'http://127.acme.example'\n", err: "must be https"},
 		{name: "a plain address", user: "[mcp.servers.y]\nurl = 'http://acme.example'\n", err: "must be https"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
