@@ -26,6 +26,7 @@ func TestAllThatIsAskedForIsSeen(t *testing.T) {
 		{plan: tool.Plan{Effect: tool.Runs, Command: "make \u202etest\u200b"}, want: []string{"make <U+202E>test<U+200B>"}},
 		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", New: true, After: []byte("true\x1b]0;\ntouch made;\x1b[2K\x07\n")}, want: []string{"true<U+001B>]0;", "touch made;<U+001B>[2K<U+0007>"}},
 		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", Before: []byte("true\n"), After: []byte("true\u202e\n")}, want: []string{"true<U+202E>"}},
+		{plan: tool.Plan{Effect: tool.Writes, Path: "/src/run.sh"}, shown: &tool.Edit{Path: "/src/run.sh", Note: "a binary file of 5 bytes", After: []byte("touch made\n")}, want: []string{"+1 -0: changes /src/run.sh, now a binary file of 5 bytes", "touch made"}},
 	} {
 		q := approval.Question{Request: approval.Request{Tool: "it", Plan: row.plan, Place: approval.Place{Host: true}},
 			Why: approval.Decision{Tier: approval.T4, Reason: "asks"}, Offers: []approval.Choice{approval.Once, approval.Refuse}, Shown: row.shown}

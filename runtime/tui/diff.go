@@ -36,8 +36,12 @@ func (s styles) edited(e tool.Edit, width int) [][]string {
 	if e.Gone {
 		after = ""
 	}
+	now := ""
 	if e.Note != "" {
-		return [][]string{s.title(head+oneLine(e.Path)+": "+e.Note, width)}
+		if len(e.After) == 0 || e.Gone {
+			return [][]string{s.title(head+oneLine(e.Path)+": "+e.Note, width)}
+		}
+		now = ", now " + e.Note // what comes in its place is seen all the same
 	}
 	var hunks []*udiff.Hunk
 	if u, err := udiff.ToUnifiedDiff("a", "b", before, udiff.Lines(before, after), 3); err == nil {
@@ -54,7 +58,7 @@ func (s styles) edited(e tool.Edit, width int) [][]string {
 			}
 		}
 	}
-	out := [][]string{s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)), width)}
+	out := [][]string{s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)+now), width)}
 	if len(hunks) == 0 {
 		return append(out, []string{s.dim.Render("  no line is changed")})
 	}
