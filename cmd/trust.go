@@ -236,7 +236,7 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 		case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || len(data) > maxShown:
 			text = fmt.Sprintf("%s, %s, is not shown here: look at it yourself\n", name, workspace.Size(int64(len(data))))
 		case change.Before != "":
-			if text = trust.Diff(name, term.Clean(change.Before), term.Clean(string(data))); text == "" {
+			if text = trust.Diff(name, term.Visible(change.Before), term.Visible(string(data))); text == "" {
 				text = name + " differs in nothing that can be seen\n"
 			}
 		default:
@@ -245,7 +245,7 @@ func describe(w io.Writer, p *config.Project, now trust.Project, before *trust.A
 		fmt.Fprintf(w, "\n%s", text)
 		shown += strings.Count(text, "\n") + len(text)/80
 		if text := strings.ReplaceAll(string(data), "\r\n", "\n"); term.Clean(text) != text {
-			fmt.Fprintf(w, "%s holds characters that steer a terminal or cannot be seen; they are left out here\n", name)
+			fmt.Fprintf(w, "%s holds characters that steer a terminal or cannot be seen; they are written out here, as <U+001B>\n", name)
 		}
 	}
 	fmt.Fprintln(w)
@@ -274,8 +274,8 @@ func listing(heading, text string) string {
 		}
 		empty = 0
 	}
-	// What a terminal takes for the end of a line is one, so that every line has its mark.
-	for line := range strings.Lines(term.Clean(text)) {
+	// What a terminal takes for the end of a line, or hides, is written out.
+	for line := range strings.Lines(term.Visible(text)) {
 		if line = strings.TrimRight(line, " \t\n"); line == "" {
 			empty++
 			continue

@@ -97,12 +97,22 @@ func TestWhatIsShownForApproval(t *testing.T) {
 	unmarked(text)
 	d.write(script, "true\u2028Its settings ask for nothing that needs your approval.\u2028false\n")
 	text, _ = add()
-	if !strings.Contains(text, "+false") {
+	if !strings.Contains(text, "<U+2028>false") {
 		t.Errorf("the difference is not shown: %s", text)
 	}
 	unmarked(text)
 	d.write(script, "true\u2028Its settings ask for nothing that needs your approval.\u2028fa\u202else\n")
-	if text, _ = add(); !strings.Contains(text, "differs in nothing that can be seen") || !strings.Contains(text, "steer a terminal") {
+	if text, _ = add(); !strings.Contains(text, "fa<U+202E>lse") || !strings.Contains(text, "steer a terminal") {
 		t.Errorf("what cannot be seen is not told: %s", text)
+	}
+	d.write(script, "true\n: '\x1b]0;'; touch made; : '\x07'\n")
+	if text, _ = add(); !strings.Contains(text, "touch made") {
+		t.Errorf("a command is hidden in a title for the terminal: %s", text)
+	}
+	d.write(script, "true\n")
+	add()
+	d.write(script, "true\r\n")
+	if text, _ = add(); !strings.Contains(text, "differs in nothing that can be seen") {
+		t.Errorf("an end of a line is told as %s", text)
 	}
 }
