@@ -277,7 +277,7 @@ func leads(root string, environ []string) []string {
 			at := real(item)
 			switch {
 			case filepath.IsAbs(item):
-				return at == root || strings.HasPrefix(at, root+string(filepath.Separator))
+				return at == root || strings.HasPrefix(at, root+string(filepath.Separator)) || name == "PATH" && chosenLater(item, at) && chooses(root)
 			case item == "": // to python and others it is where they are
 				return slices.Contains([]string{"PYTHONPATH", "PERL5LIB", "CLASSPATH"}, name)
 			}
@@ -302,29 +302,36 @@ var pathLike = regexp.MustCompile(`(?:PATH|CONFIG|CONFIG_FILE|CREDENTIALS_FILE|_
 func chosenLater(dir, to string) bool {
 	for _, at := range []string{dir, to} {
 		// As tfenv does, which has a script of the program's own name.
-		if slices.ContainsFunc(strings.Split(filepath.ToSlash(at), "/"), func(part string) bool {
+		parts := strings.Split(filepath.ToSlash(at), "/")
+		if slices.Contains(parts, "installs") {
+			continue // what mise and asdf installed is itself
+		}
+		if slices.ContainsFunc(parts, func(part string) bool {
 			part = strings.TrimPrefix(part, ".")
-			return strings.HasSuffix(part, "env") && part != "env" && part != "venv" || slices.Contains([]string{"volta", "proto", "mise", "asdf", "rtx"}, part)
+			return strings.HasSuffix(part, "env") && part != "env" && part != "venv" || slices.Contains([]string{"volta", "proto", "mise", "asdf", "rtx", "aquaproj-aqua"}, part)
 		}) {
 			return true
 		}
 	}
-	return filepath.Base(dir) == "shims" || slices.Contains([]string{"mise", "rtx", "asdf", "proto-shim", "volta-shim"}, filepath.Base(to))
+	return filepath.Base(dir) == "shims" || slices.Contains([]string{"mise", "rtx", "asdf", "proto-shim", "volta-shim", "aqua-proxy"}, filepath.Base(to))
 }
 
-// chooses reports whether a file below root that names versions of programs names a
-// directory with one: "nodejs path:./tools".
+// chooses reports whether a file below root may name code for managers of versions to run or
+// load, not the release of a program alone. All that mise reads may, as commands of ours run
+// with CI set, by which it takes what it finds for trusted.
 func chooses(root string) bool {
 	return named(root, func(name string) bool {
-		base := strings.ToLower(filepath.Base(name))
-		if base == ".prototools" || base == ".volta" {
-			return true // they name code to load
-		}
-		if base != ".tool-versions" && !(strings.Contains(name, "mise") && strings.HasSuffix(base, ".toml")) && !(strings.HasPrefix(base, ".") && strings.HasSuffix(base, "-version")) {
+		lower := strings.ToLower(name)
+		base := filepath.Base(lower)
+		switch {
+		case base == ".prototools", base == ".volta", base == "aqua.yaml", base == "aqua.yml", base == ".aqua.yaml", base == ".aqua.yml",
+			(strings.Contains(lower, "mise") || strings.Contains(lower, "rtx")) && strings.HasSuffix(base, ".toml"):
+			return true
+		case base != ".tool-versions" && !(strings.HasPrefix(base, ".") && strings.HasSuffix(base, "-version")):
 			return false
 		}
 		data, err := os.ReadFile(filepath.Join(root, name))
-		return err != nil || strings.Contains(string(data), "path:") || strings.Contains(string(data), "..")
+		return err != nil || strings.ContainsAny(string(data), ":{") || strings.Contains(string(data), "..")
 	})
 }
 

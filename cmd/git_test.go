@@ -408,7 +408,7 @@ func TestLeads(t *testing.T) {
 
 // Some managers of versions have a script of the program's name, and no directory of shims.
 func TestScriptsOfVersions(t *testing.T) {
-	for dir, want := range map[string]bool{"/home/me/.tfenv/bin": true, "/home/me/.volta/bin": true, "/home/me/.pyenv/shims": true, "/usr/bin": false, "/home/me/venv/bin": false, "/opt/environment/bin": false} {
+	for dir, want := range map[string]bool{"/home/me/.tfenv/bin": true, "/home/me/.volta/bin": true, "/home/me/.pyenv/shims": true, "/home/me/.local/share/mise/shims": true, "/home/me/.local/share/mise/installs/jq/1.7/bin": false, "/usr/bin": false, "/home/me/venv/bin": false, "/opt/environment/bin": false} {
 		if got := chosenLater(dir, dir+"/terraform"); got != want {
 			t.Errorf("%s: %v", dir, got)
 		}
@@ -433,12 +433,15 @@ func TestProgramsThatTheProjectChooses(t *testing.T) {
 		want       bool
 	}{
 		{".tool-versions", "nodejs 20.1.0\n", false}, {".tool-versions", "nodejs path:./tools\n", true}, {"sub/.tool-versions", "nodejs path:./tools\n", true}, {"README.md", "path:./tools\n", false},
-		{"mise.toml", "[tools]\nnode = \"path:tools\"\n", true}, {".mise/config.toml", "[tools]\nnode = \"20\"\n", false}, {".python-version", "3.12\n", false}, {".python-version", "../../tools\n", true},
+		{"mise.toml", "[tools]\nnode = \"path:tools\"\n", true}, {".mise/config.toml", "[tools]\nnode = \"20\"\n", true}, {"mise.dev.toml", "[env]\n_.source = 'x.sh'\n", true}, {".tool-versions", "github:evil/node 1.0\n", true}, {".tool-versions", "node {{ exec(command='x') }}\n", true}, {"aqua.yaml", "", true}, {"main.toml", "", false}, {".python-version", "3.12\n", false}, {".python-version", "../../tools\n", true},
 		{".prototools", "[plugins]\nnode = \"file://./x.wasm\"\n", true}, {"sub/.volta/hooks.json", "{}", true},
 	} {
 		write(filepath.Join(root, row.name), row.text)
 		if got := ofProject(root, shims, "node", false); got != row.want {
 			t.Errorf("%s: %q: %v", row.name, row.text, got)
+		}
+		if got := pathLeads(root, shims); got != row.want {
+			t.Errorf("%s: %q: what others start by name: %v", row.name, row.text, got)
 		}
 		if err := os.Remove(filepath.Join(root, row.name)); err != nil {
 			t.Fatal(err)
