@@ -222,6 +222,9 @@ func (c *conversation) sandbox(ctx context.Context, args string) (tui.Reply, err
 	return tui.Reply{Text: text}, nil
 }
 
+// onlyLooks is the environment of a git that writes nothing and fetches nothing.
+var onlyLooks = map[string]string{"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}
+
 // mostDiff is how much of a patch is shown in the window.
 const mostDiff = 64 << 10
 
@@ -230,8 +233,11 @@ func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
 	var patch bytes.Buffer
 	more := ""
 	if c.place.Host {
+		if gitRuns(c.box.Dir) {
+			return tui.Reply{}, errors.New("this repository names programs that git would run on this computer; look at its .git/config and hooks, then run git diff HEAD yourself")
+		}
 		var said bytes.Buffer
-		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"git", "--no-pager", "diff", "--no-ext-diff", "--no-color", "HEAD"}, Dir: c.box.Dir, Stdout: &patch, Stderr: &said})
+		exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"git", "--no-pager", "-c", "core.fsmonitor=false", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD"}, Dir: c.box.Dir, Env: onlyLooks, Stdout: &patch, Stderr: &said})
 		if err != nil {
 			return tui.Reply{}, err
 		}

@@ -158,9 +158,10 @@ func (a *app) editPrompt(text string) (*tui.Editing, error) {
 	}}, nil
 }
 
-// listFiles names the files below the start directory, without what is not worth it.
-const listFiles = `if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-  git -c core.quotePath=off ls-files -co --exclude-standard
+// listFiles names the files below the start directory, without what is not worth it. With
+// an argument it does not ask git.
+const listFiles = `if [ -z "$1" ] && git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+  git -c core.fsmonitor=false -c core.quotePath=off ls-files -co --exclude-standard
 else
   find . \( -name .git -o -name node_modules -o -name .terraform -o -name .venv -o -name __pycache__ \) -prune -o \( -type f -o -type l \) -print | sed 's|^\./||'
 fi 2>/dev/null | head -n 20000`
@@ -171,7 +172,11 @@ func (c *conversation) Choices(ctx context.Context, kind tui.Kind) ([]tui.Choice
 		return choices(c.app.conversations(c.cfg.Root), c.kept.id()), nil
 	}
 	var out bytes.Buffer
-	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", listFiles}, Dir: c.box.Dir, Stdout: &out})
+	alone := ""
+	if c.place.Host && gitRuns(c.box.Dir) {
+		alone = "git would run what the repository names"
+	}
+	exit, err := c.box.Sandbox.Exec(ctx, sandbox.Cmd{Args: []string{"/bin/sh", "-c", listFiles, "sh", alone}, Dir: c.box.Dir, Env: onlyLooks, Stdout: &out})
 	if err != nil {
 		return nil, fmt.Errorf("list the files: %w", err)
 	}
