@@ -100,19 +100,24 @@ func asked(p tool.Plan) string {
 	return term.Visible(text)
 }
 
+// agreed is text that a person is to agree to, on one line, with nothing in it that is not
+// seen.
+func agreed(text string) string { return strings.Join(strings.Fields(term.Visible(text)), " ") }
+
 // reason says why is asked, and what would change, in at most that many lines.
 func (v *view) reason(room int) []string {
 	q := v.ask
 	var all []string
-	why := fmt.Sprintf("  asked since it %s (%s)", q.Why.Reason, q.Why.Tier)
+	because := agreed(q.Why.Reason) // it may name files
+	why := fmt.Sprintf("  asked since it %s (%s)", because, q.Why.Tier)
 	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual { // no part of it is why
-		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", q.Why.Reason, q.Why.Tier)
+		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", because, q.Why.Tier)
 	} else if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
-		why += ": " + oneLine(part)
+		why += ": " + agreed(part)
 	}
 	var change []string
 	if q.Change != nil {
-		for _, l := range strings.Split(v.hang("  "+oneLine(q.Change.String()), 2), "\n") {
+		for _, l := range strings.Split(v.hang("  "+agreed(q.Change.String()), 2), "\n") {
 			change = append(change, v.styles.strong.Render(l))
 		}
 	}
@@ -148,7 +153,7 @@ func (v *view) keys() []string {
 		case approval.Session:
 			keys = append(keys, "s this session")
 		case approval.Always:
-			keys = append(keys, "a always, in this project: "+oneLine(q.Rule))
+			keys = append(keys, "a always, in this project: "+agreed(q.Rule))
 		case approval.Refuse:
 			keys = append(keys, "n no, because…")
 		}

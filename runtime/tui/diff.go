@@ -39,7 +39,7 @@ func (s styles) edited(e tool.Edit, width int) [][]string {
 	now := ""
 	if e.Note != "" {
 		if len(e.After) == 0 || e.Gone {
-			return [][]string{s.title(head+oneLine(e.Path)+": "+e.Note, width)}
+			return [][]string{s.title(head+agreed(e.Path)+": "+e.Note, width)}
 		}
 		now = ", now " + e.Note // what comes in its place is seen all the same
 	}
@@ -58,7 +58,7 @@ func (s styles) edited(e tool.Edit, width int) [][]string {
 			}
 		}
 	}
-	out := [][]string{s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, oneLine(e.Path)+now), width)}
+	out := [][]string{s.title(fmt.Sprintf("+%d -%d: %s%s", plus, minus, head, agreed(e.Path)+now), width)}
 	if len(hunks) == 0 {
 		return append(out, []string{s.dim.Render("  no line is changed")})
 	}

@@ -382,7 +382,7 @@ func (p *plain) question() {
 	if !q.Place.Host {
 		where = "in " + q.Place.Provider + " " + q.Place.ID
 	}
-	p.line("Question: may this run %s? It %s (%s).", where, q.Why.Reason, q.Why.Tier)
+	p.line("Question: may this run %s? It %s (%s).", where, agreed(q.Why.Reason), q.Why.Tier)
 	if q.Shown != nil {
 		for _, l := range newStyles(ThemeNone).edit(*q.Shown, 100) {
 			p.line("%s", l)
@@ -391,14 +391,14 @@ func (p *plain) question() {
 		p.line("%s: %s", q.Tool, asked(q.Plan))
 	}
 	if q.Change != nil {
-		p.line("%s", q.Change)
+		p.line("%s", agreed(q.Change.String()))
 	}
 	words := []string{"y once"}
 	if slices.Contains(q.Offers, approval.Session) {
 		words = append(words, "s for this session")
 	}
 	if slices.Contains(q.Offers, approval.Always) {
-		words = append(words, "a always, in this project: "+q.Rule)
+		words = append(words, "a always, in this project: "+agreed(q.Rule))
 	}
 	words = append(words, "n no")
 	if q.Plan.Effect == tool.Runs {
