@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	goversion "go/version"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,22 +29,48 @@ func goReaches(dir, cache string) bool {
 		}
 		root = filepath.Dir(root)
 	}
-	if _, err := os.Stat(filepath.Join(root, "vendor", "modules.txt")); err != nil && !fetched(filepath.Join(root, "go.mod"), cache) {
+	if !vendors(root) && !fetched(filepath.Join(root, "go.mod"), cache, 0) {
 		return true
 	}
 	return includes(root)
 }
 
-// fetched reports whether the modules that a go.mod names are all in the cache.
-func fetched(file, cache string) bool {
+// vendors reports whether go takes what a module needs from beside it, without being told:
+// it does so for those that are written for go 1.14 or later.
+func vendors(root string) bool {
+	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if _, there := os.Stat(filepath.Join(root, "vendor", "modules.txt")); err != nil || there != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "//")
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "go" {
+			return goversion.Compare("go"+words[1], "go1.14") >= 0
+		}
+	}
+	return false
+}
+
+// fetched reports whether the modules that a go.mod names are all in the cache, with those
+// that modules name which lie in directories.
+func fetched(file, cache string, depth int) bool {
+	const deepest = 20
 	data, err := os.ReadFile(file)
-	if err != nil || len(data) > 1<<20 {
+	if err != nil || len(data) > 1<<20 || depth > deepest {
 		return false
 	}
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(line, "//")
 		if _, to, is := strings.Cut(line, "=>"); is {
 			line = to
+			if at := strings.Trim(strings.TrimSpace(to), "\"`"); strings.HasPrefix(at, ".") || strings.HasPrefix(at, "/") {
+				if !filepath.IsAbs(at) {
+					at = filepath.Join(filepath.Dir(file), at)
+				}
+				if !fetched(filepath.Join(at, "go.mod"), cache, depth+1) {
+					return false
+				}
+			}
 		}
 		words := strings.Fields(strings.NewReplacer("(", " ", ")", " ", `"`, "", "`", "").Replace(line))
 		for i, w := range words {
