@@ -189,7 +189,7 @@ func (c *conversation) remember(rule string) error {
 	if err != nil {
 		return err
 	}
-	rule, keeps := approval.RuleIn(real(cfg.Root), rule)
+	rule, keeps := approval.RuleIn(real(cfg.Root), rule, c.place.Host)
 	if !keeps {
 		return nil // the name of the project's directory cannot be written: it holds for the session
 	}

@@ -181,7 +181,7 @@ func (p Policy) lifted(req Request, c Context, f Finding, moved bool) bool {
 		return true
 	}
 	_, ok := first(p.Rules.Allow, func(r Rule) bool {
-		if f.Tier == T5 && !r.exact() || !r.holds(c.Project) {
+		if f.Tier == T5 && !r.exact() || !r.holds(c.Project, c.Place) {
 			return false
 		}
 		switch req.Plan.Effect {

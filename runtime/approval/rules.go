@@ -16,6 +16,7 @@ import (
 //	fetch_url: *.acme.com  the tool fetch_url at the hosts below acme.com
 //	mcp: docs/search       the tool search of the MCP server docs
 //	in /src/shop: make     make, in the project of that directory only
+//	in sandboxes of /src/shop: make    and never on the user's computer
 //
 // A * in a word stands for any text without a space, as the last word for any
 // number of words. A rule for commands is held against complete simple commands
@@ -23,6 +24,7 @@ import (
 type Rule struct {
 	text  string
 	in    string // the only project it is for; empty: all
+	boxed bool   // as one that allows it is not for the user's computer
 	tool  string // "execute" for commands
 	words []string
 }
@@ -31,8 +33,12 @@ type Rule struct {
 func ParseRule(text string) (Rule, error) {
 	r := Rule{text: strings.TrimSpace(text), tool: "execute"}
 	rest := r.text
-	if project, rule, is := strings.Cut(rest, ": "); is && strings.HasPrefix(project, "in /") {
-		r.in, rest = path.Clean(strings.TrimPrefix(project, "in ")), strings.TrimSpace(rule)
+	if project, rule, is := strings.Cut(rest, ": "); is {
+		for _, begins := range []string{"in ", inSandboxes} {
+			if dir, is := strings.CutPrefix(project, begins); is && strings.HasPrefix(dir, "/") {
+				r.in, r.boxed, rest = path.Clean(dir), begins == inSandboxes, strings.TrimSpace(rule)
+			}
+		}
 	}
 	if rest == "" {
 		return r, fmt.Errorf("a rule is empty")
@@ -59,14 +65,23 @@ var Tools = []string{"ls", "read_file", "write_file", "edit_file", "delete", "gl
 
 func (r Rule) String() string { return r.text }
 
-// RuleIn is the text of a rule that is for one project only, or false where the
-// directory's name cannot be part of one.
-func RuleIn(project, rule string) (string, bool) {
-	return "in " + project + ": " + rule, path.IsAbs(project) && !strings.ContainsAny(project, ",:*'\"\\\n")
+// inSandboxes is how a rule begins that is for a project's sandboxes only.
+const inSandboxes = "in sandboxes of "
+
+// RuleIn is the text of a rule that is for one project only, on the user's computer as
+// well if host, or false where the directory's name cannot be part of one.
+func RuleIn(project, rule string, host bool) (string, bool) {
+	begins := inSandboxes
+	if host {
+		begins = "in "
+	}
+	return begins + project + ": " + rule, path.IsAbs(project) && !strings.ContainsAny(project, ",:*'\"\\\n")
 }
 
-// holds reports whether the rule is for a project.
-func (r Rule) holds(project string) bool { return r.in == "" || r.in == path.Clean(project) }
+// holds reports whether the rule, as one that allows, is for a project at a place.
+func (r Rule) holds(project string, at Place) bool {
+	return (r.in == "" || r.in == path.Clean(project)) && !(r.boxed && at.Host)
+}
 
 // covers reports whether the rule, as one that asks or denies, is for a project: also for
 // one that lies in the project that it names, as a directory with a .talkops of its own.

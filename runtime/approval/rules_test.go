@@ -119,12 +119,12 @@ func TestWhatARuleReaches(t *testing.T) {
 
 // A rule of one project says nothing in another.
 func TestARuleOfOneProject(t *testing.T) {
-	text, ok := RuleIn("/src/shop", "make test")
+	text, ok := RuleIn("/src/shop", "make test", true)
 	if !ok {
 		t.Fatal("no rule for a plain directory")
 	}
 	for _, bad := range []string{"src", "/a,b", "/a*", "/a:b", "/a'b"} {
-		if _, ok := RuleIn(bad, "make test"); ok {
+		if _, ok := RuleIn(bad, "make test", true); ok {
 			t.Errorf("%q is taken for the directory of a rule", bad)
 		}
 	}
@@ -161,7 +161,33 @@ func TestARuleOfOneProject(t *testing.T) {
 			t.Errorf("--deny %q in %q: %+v", row.rule, row.project, d)
 		}
 	}
+	// What was always allowed in a sandbox is not allowed on the user's computer.
+	boxed, _ := RuleIn("/src/shop", "make test", false)
+	for _, row := range []struct {
+		host  bool
+		rules Rules
+		allow bool
+	}{{host: true, rules: mustRules(t, boxed, ""), allow: false}, {host: false, rules: mustRules(t, boxed, ""), allow: true}, {host: true, rules: mustRules(t, "make test", boxed), allow: false}} {
+		c := Context{Place: Place{Host: row.host}, Dir: "/src/shop", Workspace: "/src/shop", Project: "/src/shop"}
+		d, err := Policy{Mode: Manual, Context: c, Rules: row.rules}.Approve(t.Context(), Request{Tool: "execute", Place: c.Place, Plan: tool.Plan{Effect: tool.Runs, Command: "make test", Path: "/src/shop"}})
+		if err != nil || d.Allow != row.allow {
+			t.Errorf("%q on the host %v: %+v", boxed, row.host, d)
+		}
+	}
 	if _, err := ParseRule("in /src/shop: *"); err == nil {
 		t.Error("a rule of a project that allows nothing is taken")
 	}
+}
+
+func mustRules(t *testing.T, allow, deny string) Rules {
+	t.Helper()
+	var denied []string
+	if deny != "" {
+		denied = []string{deny}
+	}
+	rules, err := ParseRules([]string{allow}, nil, denied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }
