@@ -34,7 +34,7 @@ func (a *app) start(ctx context.Context, cfg *config.Config, place approval.Plac
 	if len(cfg.Hooks) == 0 && len(cfg.Servers) == 0 {
 		return b, nil
 	}
-	env := a.hostEnv()
+	env := withoutKeys(a.hostEnv(), cfg)
 	host, err := a.providers.Find("local").Open(ctx, sandbox.Spec{Dir: cfg.Root, Env: env})
 	if err != nil {
 		return b, fmt.Errorf("start programs on this computer: %w", err)

@@ -609,7 +609,7 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 	}
 	b := &box{host: d.Features.Host}
 	if b.host {
-		spec.Dir, spec.Env = a.dir, a.hostEnv()
+		spec.Dir, spec.Env = a.dir, withoutKeys(a.hostEnv(), cfg)
 	} else {
 		if d.Features.Image {
 			spec.Image = cfg.Sandbox.Image
@@ -668,14 +668,15 @@ func (a *app) prepare(ctx context.Context, cfg *config.Config) (*box, error) {
 }
 
 // hostEnv is what commands on this computer see: everything but talkops' own
-// keys and what changes how a shell or program starts.
+// keys and what changes how a shell or program starts, or where a name leads.
 func (a *app) hostEnv() map[string]string {
-	hidden := []string{"BASH_ENV", "ENV"}
+	hidden := []string{"BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "POSIXLY_CORRECT"}
 	for _, name := range model.Providers() {
 		if name != "bedrock" { // the user's ordinary cloud login stays
 			hidden = append(hidden, model.KeyVars(name)...)
 		}
 	}
+	hidden = append(hidden, model.CatalogueKeys()...)
 	for _, name := range web.Searchers {
 		if key := web.SearchKey(name); key != "" {
 			hidden = append(hidden, key)
@@ -692,7 +693,7 @@ func (a *app) hostEnv() map[string]string {
 	for _, kv := range a.environ {
 		name, value, _ := strings.Cut(kv, "=")
 		plain := strings.TrimPrefix(name, "TALKOPS_")
-		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "LD_") && name != "LD_LIBRARY_PATH" {
+		if name == "" || slices.Contains(hidden, name) || slices.Contains(hidden, plain) || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "BASH_FUNC_") || strings.HasPrefix(name, "LD_") && name != "LD_LIBRARY_PATH" {
 			continue
 		}
 		if name == "LD_LIBRARY_PATH" {
@@ -702,6 +703,15 @@ func (a *app) hostEnv() map[string]string {
 			value = absolutePath(value)
 		}
 		env[name] = value
+	}
+	return env
+}
+
+// withoutKeys is an environment without the keys of the user's own model servers.
+func withoutKeys(env map[string]string, cfg *config.Config) map[string]string {
+	for _, e := range cfg.Model.Providers {
+		delete(env, e.APIKeyEnv)
+		delete(env, "TALKOPS_"+e.APIKeyEnv)
 	}
 	return env
 }

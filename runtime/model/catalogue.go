@@ -47,6 +47,23 @@ func KeyVars(provider string) []string {
 	return slices.Clone(v.keyVars)
 }
 
+// CatalogueKeys returns the variables that hold the keys of the catalogue's other
+// providers, as GROQ_API_KEY, save those whose name says that more than models takes them.
+func CatalogueKeys() []string {
+	var all []string
+	for name := range catalogue() {
+		if v, ok := vendorOf(name); ok && !slices.Contains(Providers(), name) {
+			for _, key := range v.keyVars {
+				if strings.HasSuffix(key, "_API_KEY") && !slices.Contains(all, key) {
+					all = append(all, key)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // vendorOf finds a provider in the short list, else one of the catalogue's that
 // speaks OpenAI's wire, such as groq or deepseek.
 func vendorOf(name string) (vendor, bool) {
