@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/talkops-ai/talkops/runtime/approval"
@@ -181,7 +180,7 @@ func (a *app) policy(cfg *config.Config, mode approval.Mode, place approval.Plac
 	}
 	slices.Sort(environ)
 	p.Context.GitRuns = func(dir string) bool { return pathLeads(root, search) && gitStarts(dir) || gitRuns(dir) }
-	p.Context.Leads = sync.OnceValue(func() []string { return leads(root, environ) })
+	p.Context.Leads = func() []string { return leads(root, environ) } // anew: files may be there since
 	p.Context.Exported = func(name string) bool { _, is := a.env(name); return is }
 	p.Context.LinksOut = func() bool { return linksOut(root) }
 	p.Context.Secrets = func() []string { return secretsBelow(p.Context.Home, root) }
@@ -273,7 +272,8 @@ func leads(root string, environ []string) []string {
 		case "", "_", "PWD", "OLDPWD", "INIT_CWD", "VIRTUAL_ENV", "CONDA_PREFIX", "DIRENV_DIR", "DIRENV_FILE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE", "BUILD_SOURCESDIRECTORY":
 			continue
 		}
-		if slices.ContainsFunc(filepath.SplitList(value), func(item string) bool {
+		// In options, too: "--require ./x.js", "-javaagent:/src/shop/x.jar".
+		if dotted.MatchString(value) || strings.Contains(value+"/", root+string(filepath.Separator)) || slices.ContainsFunc(filepath.SplitList(value), func(item string) bool {
 			at := real(item)
 			switch {
 			case filepath.IsAbs(item):
@@ -293,6 +293,9 @@ func leads(root string, environ []string) []string {
 func pathLeads(root, search string) bool {
 	return len(leads(root, []string{"PATH=" + absolutePath(search)})) > 0
 }
+
+// dotted finds a path that begins where the program is.
+var dotted = regexp.MustCompile(`(?:^|[\s:;=,|"'@])\.\.?/`)
 
 // pathLike matches names of variables that hold paths.
 var pathLike = regexp.MustCompile(`(?:PATH|CONFIG|CONFIG_FILE|CREDENTIALS_FILE|_DIR|_HOME|_PLUGINS|GOENV|COMPOSE_FILE|RC)$`)

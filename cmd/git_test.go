@@ -398,6 +398,7 @@ func TestLeads(t *testing.T) {
 	for kv, want := range map[string]string{
 		"KUBECONFIG=": "", "KUBECONFIG=/etc/kubeconfig": "", "KUBECONFIG=kubeconfig": "KUBECONFIG", "KUBECONFIG=" + in: "KUBECONFIG", "KUBECONFIG=/etc/a" + sep + "./b": "KUBECONFIG", "ANY=" + in: "ANY", "ANY=" + root: "ANY",
 		"PATH=/usr/bin" + sep + filepath.Join(root, "bin"): "PATH", "PATH=/usr/bin" + sep + "bin": "PATH", "PATH=/usr/bin": "", "PWD=" + root: "", "VIRTUAL_ENV=" + filepath.Join(root, ".venv"): "", "LANG=C": "", "XDG_CONFIG_HOME=/home/dev/.config": "", "DOCKER_CONFIG=.": "DOCKER_CONFIG",
+		"NODE_OPTIONS=--require ./x.js": "NODE_OPTIONS", "JAVA_TOOL_OPTIONS=-javaagent:" + in: "JAVA_TOOL_OPTIONS", "KUBECTL_EXTERNAL_DIFF=../d.sh": "KUBECTL_EXTERNAL_DIFF", "LESSOPEN=| /usr/bin/lesspipe %s": "", "LS_COLORS=*.tar=01;31:*./=1": "", "NAME=a./b": "",
 		"PYTHONPATH=" + sep + "/opt/lib": "PYTHONPATH", "PYTHONPATH=/opt/lib": "", "MANPATH=/opt/man" + sep: "", "PERL5LIB=/opt/lib" + sep: "PERL5LIB",
 	} {
 		if got := strings.Join(leads(root, []string{"A=b", kv}), " "); got != want {
@@ -485,7 +486,7 @@ func TestWhatGitAndTheSystemFindInTheProject(t *testing.T) {
 		}
 	}
 	sep := string(filepath.ListSeparator)
-	a := &app{dir: root, environ: []string{"LD_PRELOAD=x.so", "LD_AUDIT=x.so", "LD_LIBRARY_PATH=" + sep + "/opt/lib" + sep + "lib" + sep + filepath.Join(root, "lib"), "PATH=" + sep + "/bin", "B=c"}}
+	a := &app{dir: root, environ: []string{"CDPATH=/home/dev", "BASH_FUNC_ls%%=() { id; }", "SHELLOPTS=xtrace", "POSIXLY_CORRECT=1", "LD_PRELOAD=x.so", "LD_AUDIT=x.so", "LD_LIBRARY_PATH=" + sep + "/opt/lib" + sep + "lib" + sep + filepath.Join(root, "lib"), "PATH=" + sep + "/bin", "B=c"}}
 	if got, want := a.hostEnv(), map[string]string{"LD_LIBRARY_PATH": "/opt/lib", "PATH": "/bin", "B": "c"}; !maps.Equal(got, want) {
 		t.Errorf("commands get %v", got)
 	}

@@ -19,7 +19,7 @@ func names() []string {
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout config.fish
 		.circleci .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .drone.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml bitbucket-pipelines.yml .buildkite .woodpecker .woodpecker.yml .woodpecker.yaml .gitea .forgejo .semaphore
 		lefthook.yaml lefthook.toml lefthook.json lefthook-local.yaml lefthook-local.toml lefthook-local.json flake.nix shell.nix devenv.nix devbox.json
-		.cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bazelrc .bazeliskrc .cargo .terraform
+		.cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml mise aqua.yaml aqua.yml aqua .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bazelrc .bazeliskrc .cargo .terraform
 		.hg .hgrc .hgsub .jj .sl .bzr .svn _darcs .pijul .helix .zellij .kakrc .kateproject .nova .lapce .theia .vs .settings .projectile .vimspector.json .neoconf.json .neoconf .nvim-dap.lua .nlsp-settings .config
 		.pdbrc .pdbrc.py .irbrc .pryrc .byebugrc .rdbgrc .rspec .rprofile .renviron .octaverc .ghci .ocamlinit .juliarc.jl .rvmrc .autoenv .autoenv.zsh .autoenv_leave.zsh .mvn .jvmopts .sbtopts .bundle .yarn .pnp.cjs .pnp.loader.mjs
 		.mise.local .windsurf .windsurfrules .cursorrules .clinerules .roo .roorules .continue .kiro .amp .opencode .openhands .goose .goosehints .aider.conf.yml .aider.conf.yaml .crush.json
@@ -43,7 +43,7 @@ func forge() []string {
 func Path(name string) bool {
 	parts, all := Parts(name), names()
 	for i, part := range parts {
-		if slices.Contains(all, part) || part == ".github" && i+1 < len(parts) && (parts[i+1] == "workflows" || parts[i+1] == "actions") {
+		if slices.Contains(all, part) || strings.HasPrefix(part, "mise.") && path.Ext(part) == ".toml" || part == ".github" && i+1 < len(parts) && (parts[i+1] == "workflows" || parts[i+1] == "actions") {
 			return true
 		}
 	}
