@@ -57,16 +57,17 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	v.chord = false
 	switch name {
 	case "ctrl+c":
+		said := "Ctrl+C once more leaves."
 		switch {
 		case !v.quit.IsZero() && time.Since(v.quit) < 2*time.Second, !v.working && v.input.Value() == "" && v.leaving:
 			return v, v.leave()
 		case v.working:
 			v.interrupt()
-		case v.input.Value() != "":
-			v.setInput("")
+		case v.clear():
+			said = "Cleared; Up brings it back. " + said
 		}
 		v.quit = time.Now()
-		return v, v.print(v.styles.dim, "Ctrl+C once more leaves.")
+		return v, v.print(v.styles.dim, said)
 	case "ctrl+d":
 		if v.input.Value() == "" && !v.working {
 			return v, v.leave()
@@ -256,8 +257,7 @@ func (v *view) takeBack(lines []line) {
 
 // record adds to the history, here and where it is kept.
 func (v *view) record(text string) tea.Cmd {
-	v.history = append(slices.DeleteFunc(v.history, func(s string) bool { return s == text }), text)
-	v.at = len(v.history)
+	v.bygone(text)
 	remember := v.window.Remember
 	if remember == nil {
 		return nil
@@ -266,6 +266,24 @@ func (v *view) record(text string) tea.Cmd {
 		remember(text)
 		return nil
 	}
+}
+
+// clear empties the input, and reports whether there was something in it that Up brings
+// back. As it was not sent, it is kept here alone.
+func (v *view) clear() bool {
+	text := v.unfold(v.input.Value())
+	v.setInput("")
+	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	v.bygone(text)
+	return true
+}
+
+// bygone adds to the history that Up goes through.
+func (v *view) bygone(text string) {
+	v.history = append(slices.DeleteFunc(v.history, func(s string) bool { return s == text }), text)
+	v.at = len(v.history)
 }
 
 // earlier takes back what is queued, or goes back in the history.

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/talkops-ai/talkops/runtime/agent"
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/term"
+	"github.com/talkops-ai/talkops/runtime/tool"
 )
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
@@ -132,6 +134,28 @@ func TestQueuedMessagesAreTakenBack(t *testing.T) {
 	if !strings.Contains(b.view(), "queued: three  (Up edits it)") {
 		t.Errorf("view:\n%s", b.view())
 	}
+	b.update(sized(40, 24))
+	b.typed("a message that is wider than")
+	b.press("alt+enter")
+	b.typed("the window")
+	b.press("enter")
+	if !strings.Contains(b.view(), "\nqueued: a message that i…  (Up edits it)\n") {
+		t.Errorf("a long one:\n%s", b.view())
+	}
+	b.update(sized(80, 24))
+	if !strings.Contains(b.view(), "\nqueued: a message that is wider than ⏎ the window  (Up edits it)\n") {
+		t.Errorf("one of two lines:\n%s", b.view())
+	}
+	b.v.typed = time.Time{} // a pause
+	b.update(askMsg{approval.Question{Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "ls"}}, Offers: []approval.Choice{approval.Once}}, make(chan approval.Answer, 1)})
+	if strings.Contains(b.view(), "Up edits") {
+		t.Errorf("Up does nothing while a question stands:\n%s", b.view())
+	}
+	b.press("y", "up")
+	if got := b.v.input.Value(); got != "a message that is wider than\nthe window" {
+		t.Errorf("taken back: %q", got)
+	}
+	b.v.setInput("")
 	b.press("up")
 	if got := b.v.input.Value(); got != "three" {
 		t.Errorf("taken back: %q", got)
@@ -140,6 +164,23 @@ func TestQueuedMessagesAreTakenBack(t *testing.T) {
 	b.press("enter")
 	close(release)
 	b.until("all are said", func() bool { return slices.Equal(d.heard(), []string{"one", "two", "three and four"}) && !b.v.working })
+}
+
+// TestWhatWasClearedIsBroughtBack presses Ctrl+C on a text that was not sent.
+func TestWhatWasClearedIsBroughtBack(t *testing.T) {
+	b := openWindow(t, &Window{Session: &desk{}, Theme: ThemeNone, History: []string{"look at the pods"}, Remember: func(s string) { t.Errorf("%q is remembered", s) }})
+	b.typed("a long text that was not sent")
+	b.press("ctrl+c")
+	if b.v.input.Value() != "" {
+		t.Error("it is not cleared")
+	}
+	b.until("it is said", func() bool { return strings.Contains(b.all(), "Cleared; Up brings it back. Ctrl+C once more leaves.") })
+	for _, want := range []string{"a long text that was not sent", "look at the pods"} {
+		b.press("up")
+		if got := b.v.input.Value(); got != want {
+			t.Errorf("Up brings %q, want %q", got, want)
+		}
+	}
 }
 
 func TestEditor(t *testing.T) {

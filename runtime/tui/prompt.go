@@ -6,8 +6,23 @@ import (
 	"charm.land/bubbles/v2/textarea"
 )
 
-// prompt stands before each line of the input that the user began.
+// prompt stands before what the user says.
 const prompt = "› "
+
+// alsoBegun stands before each line of it but the first, which the user began. What goes on of
+// one that is broken has blanks.
+const alsoBegun = "┆ "
+
+// prompted is what the user said as it stands in the window.
+func (v *view) prompted(text string) string {
+	var all []string
+	mark := prompt
+	for l := range strings.SplitSeq(text, "\n") {
+		all = append(all, strings.TrimRight(mark+v.hang(l, 2), " "))
+		mark = alsoBegun
+	}
+	return strings.Join(all, "\n")
+}
 
 // begins are the rows of the input with which a line of it begins, as far as it is laid
 // out. A line that is wider than the window has more rows than that one.
@@ -44,10 +59,13 @@ func (v *view) lay() {
 	}
 }
 
-// mark is what stands before a row of the input: what goes on of a line has blanks.
+// mark is what stands before a row of the input.
 func (v *view) mark(row textarea.PromptInfo) string {
-	if v.begins.rows[row.LineNumber] {
+	switch {
+	case row.LineNumber == 0:
 		return prompt
+	case v.begins.rows[row.LineNumber]:
+		return alsoBegun
 	}
 	return strings.Repeat(" ", len([]rune(prompt)))
 }

@@ -390,7 +390,7 @@ func TestWhatIsPastedAheadSurvivesAnInterrupt(t *testing.T) {
 	if got := b.v.input.Value(); got != "[pasted 21 lines]\n"+other {
 		t.Errorf("the input is %q", got)
 	}
-	if !strings.Contains(b.view(), "\n› end") {
+	if !strings.Contains(b.view(), "\n┆ end") {
 		t.Errorf("the end of the input is not seen:\n%s", b.view())
 	}
 	b.press("enter")

@@ -287,7 +287,7 @@ func (v *view) fit(line, end string) string {
 }
 
 func (v *view) echo(text string) tea.Cmd {
-	return v.tell(byUser, dressed(v.styles.strong, "› "+v.hang(strings.TrimRight(term.Clean(text), "\n"), 2)))
+	return v.tell(byUser, dressed(v.styles.strong, v.prompted(strings.TrimRight(term.Clean(text), "\n"))))
 }
 
 // cycle goes to the next mode; never to yolo.
@@ -375,11 +375,11 @@ func (v *view) content() (text string, above int) {
 		if i < len(v.queue)-queueLines {
 			continue
 		}
-		text := "queued: " + oneLine(q.shown)
-		if i == len(v.queue)-1 && v.input.Value() == "" {
-			text += "  (Up edits it)"
+		hint := ""
+		if i == len(v.queue)-1 && v.input.Value() == "" && v.ask == nil && v.pick == nil {
+			hint = " (Up edits it)"
 		}
-		b.WriteString(v.styles.dim.Render(ansi.Truncate(text, v.width, "…")) + "\n")
+		b.WriteString(v.styles.dim.Render(v.fit("queued: "+inOneLine(q.shown), hint)) + "\n")
 	}
 	b.WriteString(v.styles.dim.Render(strings.Repeat("─", v.width)) + "\n")
 	above = strings.Count(b.String(), "\n")
