@@ -141,10 +141,10 @@ func (s styles) below(h *udiff.Hunk, digits, width int) [][]string {
 			to++
 		}
 		var lines []string
-		for i, piece := range broken(row(l.Content), width-digits-2) {
+		for i, piece := range marked(row(l.Content), width-digits-2) {
 			label := fmt.Sprintf("%*d", digits, number)
 			if i > 0 {
-				label = strings.Repeat(" ", digits-1) + strings.TrimSpace(goesOn)
+				label = strings.Repeat(" ", digits)
 			}
 			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece))
 		}
@@ -201,10 +201,10 @@ func (s styles) beside(h *udiff.Hunk, digits, width int) [][]string {
 			mark, style = "+", s.added
 		}
 		var lines []string
-		for i, piece := range broken(x.text, half-digits-2) {
+		for i, piece := range marked(x.text, half-digits-2) {
 			label := fmt.Sprintf("%*d", digits, x.number)
 			if i > 0 {
-				label = strings.Repeat(" ", digits-1) + strings.TrimSpace(goesOn)
+				label = strings.Repeat(" ", digits)
 			}
 			gap := strings.Repeat(" ", max(half-digits-2-ansi.StringWidth(piece), 0))
 			lines = append(lines, s.dim.Render(label)+" "+style.Render(mark+piece)+gap)
@@ -263,15 +263,12 @@ func (s styles) patch(text string, width int) []string {
 	return out
 }
 
-// marked is a line of a patch in pieces of at most width columns; those behind the first
-// begin with goesOn.
+// marked is a line of a change in pieces of at most width columns; those behind the first
+// begin with goesOn, which stands behind the sign of the line.
 func marked(line string, width int) []string {
-	if ansi.StringWidth(line) <= width {
-		return []string{line}
-	}
-	pieces := broken(line, width-ansi.StringWidth(goesOn))
+	pieces := broken(line, width, ansi.StringWidth(goesOn))
 	for i := 1; i < len(pieces); i++ {
-		pieces[i] = goesOn + strings.TrimPrefix(pieces[i], " ")
+		pieces[i] = goesOn + pieces[i]
 	}
 	return pieces
 }

@@ -169,7 +169,7 @@ func TestDiffs(t *testing.T) {
 			t.Errorf("too wide: %q", l)
 		}
 	}
-	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that \n-↳ is broken - where it \n-↳ stands\n+a line with more to \n+↳ it than there is room\n+↳ for\n a line that stays as \n ↳ it is and has as much"; got != want {
+	if got, want := strings.Join(newStyles(ThemeNone).patch(patch, 24), "\n"), "@@ -1 +1 @@\n-a line with a - that is\n-↳ broken - where it\n-↳ stands\n+a line with more to it\n+↳ than there is room\n+↳ for\n a line that stays as it\n ↳ is and has as much"; got != want {
 		t.Errorf("a broken line of a patch is shown as\n%q\nwant\n%q", got, want)
 	}
 	patch = "@@ -1,2 +1,2 @@ query\n--- what was said\n a\n+++ of it\n--- a/b.sql\n+++ b/b.sql\n"
@@ -481,12 +481,13 @@ func TestHelpIsInColumns(t *testing.T) {
 // TestLongLinesOfCodeAreBrokenBetweenWords holds what the model says to its words.
 func TestLongLinesOfCodeAreBrokenBetweenWords(t *testing.T) {
 	for line, want := range map[string][]string{
-		"kubectl apply --server-side":      {"kubectl apply ", "--server-side"},
-		"kubectl apply -f deployment.yaml": {"kubectl apply -f ", "deployment.yaml"},
+		"kubectl apply --server-side":      {"kubectl apply", "--server-side"},
+		"kubectl apply -f deployment.yaml": {"kubectl apply -f", "deployment.yaml"},
 		"a registry.example.com/acme/shop": {"a registry.example.c", "om/acme/shop"},
-		"twenty columns, then a word":      {"twenty columns, then", " a word"},
+		"twenty columns, then a word":      {"twenty columns, then", "a word"},
+		"            indented-and-long":     {"            indented", "-and-long"},
 	} {
-		if got := broken(line, 20); !slices.Equal(got, want) {
+		if got := broken(line, 20, 0); !slices.Equal(got, want) {
 			t.Errorf("%q is broken as %q", line, got)
 		}
 	}
@@ -534,7 +535,7 @@ func TestCallsThatRunSideBySide(t *testing.T) {
 // TestWhatIsNotShownOfAChangeIsCounted goes by the lines of the file, of which each is
 // two of the window here.
 func TestWhatIsNotShownOfAChangeIsCounted(t *testing.T) {
-	for lines, end := range map[int]string{40: `\n20 \+[^\n]*\n… 20 lines more$`, 20: `\n20 \+[^\n]*\n ↳ \+[^\n]*$`} {
+	for lines, end := range map[int]string{40: `\n20 \+[^\n]*\n… 20 lines more$`, 20: `\n20 \+[^\n]*\n   \+↳ [^\n]*$`} {
 		b := open(t, &desk{mode: approval.Manual})
 		b.update(sized(60, 24))
 		text := strings.Repeat("a line that is broken, for it is longer than the window is wide\n", lines)
@@ -614,6 +615,6 @@ func TestWhatWasSentStandsBehindItsMark(t *testing.T) {
 	b.typed("and roll it out")
 	b.press("enter")
 	b.until("it is told", func() bool {
-		return strings.Contains(b.all(), "› raise the replicas of the frontend to\n  three\n  and roll it out")
+		return strings.Contains(b.all(), "› raise the replicas of the frontend to\n  three\n┆ and roll it out")
 	})
 }

@@ -293,7 +293,7 @@ func TestABrokenLineOfACommandIsNoOther(t *testing.T) {
 
 func TestABrokenNameInAPatchIsNoLineOfIt(t *testing.T) {
 	got := strings.Join(newStyles(ThemeNone).patch("--- a/deploy/checkout-api.yaml\n+++ b/deploy/checkout-api.yaml\n", 23), "\n")
-	if want := "--- a/deploy/checkout\n↳ -api.yaml\n+++ b/deploy/checkout\n↳ -api.yaml"; got != want {
+	if want := "--- a/deploy/checkout-a\n↳ pi.yaml\n+++ b/deploy/checkout-a\n↳ pi.yaml"; got != want {
 		t.Errorf("the patch is shown as\n%s\nwant\n%s", got, want)
 	}
 }

@@ -171,25 +171,22 @@ func inColumn(s string, width int) []string {
 	return strings.Split(between(s, wrap), "\n")
 }
 
-// code renders code, each line broken where it does not fit. The space between two words
-// that a break stands between moves none of them.
+// code renders code, each line broken where it does not fit.
 func (p *page) code(lang, body string, width int) []string {
 	h := p.styles.highlighter(lang)
 	var out []string
 	for _, line := range strings.Split(strings.TrimRight(body, "\n"), "\n") {
-		for i, piece := range broken(h.line(line), width-2) {
-			if shown := ansi.Strip(piece); i > 0 && strings.HasPrefix(shown, " ") {
-				piece = ansi.Cut(piece, 1, ansi.StringWidth(shown))
-			}
+		for _, piece := range broken(h.line(line), width-2, 0) {
 			out = append(out, "  "+piece)
 		}
 	}
 	return out
 }
 
-// broken cuts a styled line into pieces of at most width columns, between words where
-// that leaves no piece short. Together they are the line.
-func broken(line string, width int) []string {
+// broken cuts a styled line into pieces of at most width columns, those behind the first
+// of so many less, between words where that leaves no piece short. The space that a break
+// takes the place of is part of neither piece.
+func broken(line string, width, less int) []string {
 	n := ansi.StringWidth(line)
 	if n <= width {
 		return []string{line}
@@ -201,14 +198,22 @@ func broken(line string, width int) []string {
 		if w == 0 {
 			break
 		}
-		if at+w < n && ansi.Strip(ansi.Cut(line, at+w, at+w+1)) != " " {
+		space := 0
+		if at+w < n {
 			shown := ansi.Strip(piece)
-			if words := ansi.StringWidth(shown[:strings.LastIndexByte(shown, ' ')+1]); words > width/2 {
-				piece, w = ansi.Cut(line, at, at+words), words
+			last := strings.LastIndexByte(shown, ' ')
+			if ansi.Strip(ansi.Cut(line, at+w, at+w+1)) == " " {
+				space = 1
+			} else if words := ansi.StringWidth(shown[:last+1]); words > width/2 && strings.TrimSpace(shown[:last]) != "" {
+				w, space = words-1, 1
+				piece = ansi.Cut(line, at, at+w)
 			}
 		}
+		if len(out) == 0 {
+			width -= less
+		}
 		out = append(out, piece)
-		at += w
+		at += w + space
 	}
 	return out
 }
