@@ -485,7 +485,7 @@ func TestLongLinesOfCodeAreBrokenBetweenWords(t *testing.T) {
 		"kubectl apply -f deployment.yaml": {"kubectl apply -f", "deployment.yaml"},
 		"a registry.example.com/acme/shop": {"a registry.example.c", "om/acme/shop"},
 		"twenty columns, then a word":      {"twenty columns, then", "a word"},
-		"            indented-and-long":     {"            indented", "-and-long"},
+		"            indented-and-long":    {"            indented", "-and-long"},
 	} {
 		if got := broken(line, 20, 0); !slices.Equal(got, want) {
 			t.Errorf("%q is broken as %q", line, got)

@@ -42,7 +42,9 @@ func TestOnlyALineOfTheInputIsMarked(t *testing.T) {
 	}
 	b.v.setInput("one that is wider than the window is now\nand its second line")
 	b.press("enter")
-	b.until("it is sent", func() bool { return strings.Contains(b.all(), "› one that is wider than the window is\n  now\n┆ and its second line") })
+	b.until("it is sent", func() bool {
+		return strings.Contains(b.all(), "› one that is wider than the window is\n  now\n┆ and its second line")
+	})
 	b.v.typed = time.Time{}
 	b.update(askMsg{approval.Question{
 		Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "cd environments/staging\nterraform plan -var-file=staging.tfvars -out=plan"}},
