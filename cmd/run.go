@@ -689,6 +689,10 @@ func (a *app) hostEnv() map[string]string {
 			}
 		}
 	}
+	modules, _ := a.locks() // also those that this run does not load
+	for _, m := range modules {
+		hidden = append(hidden, slices.DeleteFunc(slices.Clone(m.Env), func(name string) bool { return !telling(name) })...)
+	}
 	env := map[string]string{}
 	for _, kv := range a.environ {
 		name, value, _ := strings.Cut(kv, "=")
