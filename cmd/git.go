@@ -109,6 +109,9 @@ func repositoryRuns(ctx context.Context, dir string, depth int) bool {
 		return true
 	}
 	if hook = strings.TrimRight(hook, "\n"); !filepath.IsAbs(hook) {
+		if inside, err := lookGit(ctx, dir, "rev-parse", "--is-inside-git-dir"); !strings.Contains(filepath.ToSlash(hook), ".git/") && (err != nil || strings.TrimSpace(inside) != "true") {
+			return true // the user's own settings look for hooks among the files
+		}
 		hook = filepath.Join(dir, hook)
 	}
 	if info, err := os.Stat(hook); err == nil && info.Mode()&0o111 != 0 {

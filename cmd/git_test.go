@@ -485,6 +485,21 @@ func TestWhatGitAndTheSystemFindInTheProject(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
+	if err := os.WriteFile(settings, []byte("[core]\nhooksPath = hooks\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lookGit(t.Context(), root, "init", "-q"); err != nil {
+		t.Fatal(err)
+	}
+	if !gitRuns(root) {
+		t.Error("hooks among the files are not seen")
+	}
+	if err := os.WriteFile(settings, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if gitRuns(root) {
+		t.Error("git is said to run something where nothing is set")
+	}
 	sep := string(filepath.ListSeparator)
 	a := &app{dir: root, environ: []string{"CDPATH=/home/dev", "BASH_FUNC_ls%%=() { id; }", "SHELLOPTS=xtrace", "POSIXLY_CORRECT=1", "LD_PRELOAD=x.so", "LD_AUDIT=x.so", "LD_LIBRARY_PATH=" + sep + "/opt/lib" + sep + "lib" + sep + filepath.Join(root, "lib"), "PATH=" + sep + "/bin", "B=c"}}
 	if got, want := a.hostEnv(), map[string]string{"LD_LIBRARY_PATH": "/opt/lib", "PATH": "/bin", "B": "c"}; !maps.Equal(got, want) {
