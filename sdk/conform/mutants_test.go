@@ -83,16 +83,23 @@ func onScript(mark string, fault func(ctx context.Context, sb sandbox.Sandbox, c
 	}}
 }
 
+// leftovers are commands that mutants leave behind. They end with their rule.
+type leftovers struct {
+	until context.Context
+	wg    sync.WaitGroup
+}
+
+type leftoversKey struct{}
+
 // detached runs the command without the caller's deadline and only stops waiting.
 func detached(ctx context.Context, sb sandbox.Sandbox, cmd sandbox.Cmd) (int, error) {
 	done := make(chan struct{})
-	go func() {
+	left := ctx.Value(leftoversKey{}).(*leftovers)
+	left.wg.Go(func() {
 		defer close(done)
-		long, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-		defer cancel()
 		cmd.Stdout, cmd.Stderr = nil, nil
-		sb.Exec(long, cmd)
-	}()
+		sb.Exec(left.until, cmd)
+	})
 	select {
 	case <-done:
 		return 0, nil
@@ -354,8 +361,12 @@ func TestEveryRuleCatchesItsMutant(t *testing.T) {
 				t.Fatal("no mutant shows that this rule can fail")
 			}
 			var got conform.Result
+			until, end := context.WithCancel(t.Context())
+			left := &leftovers{until: until}
+			defer left.wg.Wait()
+			defer end()
 			target := conform.Target{Provider: faulty{fault: fault}, Spec: sandbox.Spec{Dir: t.TempDir(), Env: map[string]string{"PATH": os.Getenv("PATH")}}}
-			if err := conform.Run(t.Context(), target, func(r conform.Result) { got = r }, rule); err != nil {
+			if err := conform.Run(context.WithValue(t.Context(), leftoversKey{}, left), target, func(r conform.Result) { got = r }, rule); err != nil {
 				t.Fatal(err)
 			}
 			if got.Verdict != conform.Fail {
