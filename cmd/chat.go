@@ -207,7 +207,7 @@ func (a *app) converse(ctx context.Context, cfg *config.Config, f runFlags, box 
 			Dir: s.Dir, ExecTimeout: cfg.Tools.ExecTimeout, ExecTimeoutMax: cfg.Tools.ExecTimeoutMax, OutputBytes: cfg.Tools.OutputBytes, LogDir: logs,
 			Mask: a.redact.Writer, Secret: a.leftOut(c.place),
 		}), lookups, aside.tools), c.place)),
-		Approver:  aside.hooks.Approver(&approval.Attended{Policy: c.current, Ask: c.window.Ask, Remember: c.remember}),
+		Approver:  aside.hooks.Approver(&approval.Attended{Policy: c.current, Ask: c.asks(aside.hooks.Approver(moment(c.current))), Remember: c.remember}),
 		Previewer: &plan.Previewer{Sandbox: s.Sandbox, Place: c.place, Approver: aside.hooks.Approver(moment(c.current))},
 		System: agent.System(agent.Facts{
 			Provider: info.Provider, ID: info.ID, Dir: s.Dir, Host: box.host, Disposable: s.Fresh,

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,26 @@ type moment func() approval.Policy
 // Approve implements approval.Approver.
 func (m moment) Approve(ctx context.Context, req approval.Request) (approval.Decision, error) {
 	return m().Approve(ctx, req)
+}
+
+// asks returns what asks the user. A change that its file does not fit is not asked about:
+// the model is told at once, if looks lets it read the file. What does not fit tells of
+// what is in there; so where the model may not look, the user is asked, and told.
+func (c *conversation) asks(looks approval.Approver) func(context.Context, approval.Question) (approval.Answer, error) {
+	return func(ctx context.Context, q approval.Question) (approval.Answer, error) {
+		if q.Shown != nil || q.Edit == nil {
+			return c.window.Ask(ctx, q)
+		}
+		_, err := q.Edit(ctx)
+		if u, is := errors.AsType[*tool.Unfit](err); is {
+			d, err := looks.Approve(ctx, approval.Request{Tool: "read_file", Plan: tool.Plan{Effect: tool.Reads, Path: q.Plan.Path}, Place: q.Place})
+			if err == nil && d.Allow {
+				return approval.Answer{}, u
+			}
+			q.Shown = &tool.Edit{Path: q.Plan.Path, Note: "cannot be made as it stands: " + u.Error()}
+		}
+		return c.window.Ask(ctx, q)
+	}
 }
 
 func (c *conversation) current() approval.Policy {

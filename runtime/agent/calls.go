@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -123,6 +124,12 @@ func (r *run) one(ctx context.Context, c model.Call, result *model.Result) error
 	var decision approval.Decision
 	for {
 		decision, err = r.approve(ctx, c, plan, change, result)
+		if u, is := errors.AsType[*tool.Unfit](err); is { // nobody was asked, and nothing ran
+			result.Text, result.Failed = u.Result.Text, true
+			r.repeated(c, result)
+			r.emit(CallDone{ID: c.ID, Tool: c.Name, Path: plan.Path, Code: u.Result.Code, Text: u.Result.Text})
+			return nil
+		}
 		if err != nil || !decision.Allow {
 			return err
 		}

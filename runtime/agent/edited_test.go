@@ -10,6 +10,7 @@ import (
 	"github.com/talkops-ai/talkops/runtime/approval"
 	"github.com/talkops-ai/talkops/runtime/model/modeltest"
 	"github.com/talkops-ai/talkops/runtime/tool"
+	"github.com/talkops-ai/talkops/sdk/sandbox"
 )
 
 // rewriter allows every call with another command.
@@ -113,5 +114,38 @@ func TestAChangedCommandIsAskedAgainWithWhatItChanges(t *testing.T) {
 		if row.asked == 2 && len(e.shown) == 2 && (e.shown[1] == nil || e.shown[1].Destroyed != 1) {
 			t.Errorf("%s: shown %+v", row.command, e.shown[1])
 		}
+	}
+}
+
+// misfit finds that no change can be made.
+type misfit struct{}
+
+func (misfit) Approve(context.Context, approval.Request) (approval.Decision, error) {
+	return approval.Decision{}, &tool.Unfit{Result: tool.Result{Text: "error no_match: it does not occur", Code: sandbox.CodeNoMatch}, Err: errors.New("it does not occur")}
+}
+
+// TestAChangeThatDoesNotFitIsToldAsIfItRan lets the model try the same again and again.
+func TestAChangeThatDoesNotFitIsToldAsIfItRan(t *testing.T) {
+	var steps []modeltest.Step
+	for range 20 {
+		steps = append(steps, calls("act", `{"command":"x"}`))
+	}
+	a, _, _, act := start(t, steps...)
+	a.Approver = misfit{}
+	var done []agent.CallDone
+	a.Emit = func(e agent.Event) {
+		switch e := e.(type) {
+		case agent.CallDone:
+			done = append(done, e)
+		case agent.CallStarted, agent.Refused:
+			t.Errorf("%+v", e)
+		}
+	}
+	_, err := a.Run(t.Context(), "make it")
+	if err == nil || len(done) == 20 || len(act.ran) > 0 {
+		t.Errorf("it goes round in circles: %d calls, %d ran, %v", len(done), len(act.ran), err)
+	}
+	if r := a.History[2].Results[0]; r.Text != "error no_match: it does not occur" || !r.Failed || done[0].Code != sandbox.CodeNoMatch {
+		t.Errorf("the model is told %+v, the user %+v", r, done[0])
 	}
 }

@@ -72,6 +72,7 @@ type CallOutput struct {
 type CallDone struct {
 	ID   string        `json:"id"`
 	Tool string        `json:"tool"`
+	Path string        `json:"path,omitempty"` // of one that was never started
 	Code sandbox.Code  `json:"code,omitempty"` // "" when it went well
 	Exit int           `json:"exit"`
 	Took time.Duration `json:"took_ns"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/talkops-ai/talkops/sdk/sandbox"
@@ -42,7 +43,21 @@ func EditOf(ctx context.Context, t Tool, input string) (Edit, error) {
 	return Edit{}, errors.ErrUnsupported
 }
 
-// Edit implements Editor.
+// An Unfit is the error of an Edit that cannot be made as the file stands. Result is what
+// the model is told of it, as by Run.
+type Unfit struct {
+	Result Result
+	Err    error
+}
+
+func (u *Unfit) Error() string { return u.Err.Error() }
+
+func (u *Unfit) Unwrap() error { return u.Err }
+
+// unfit are the codes of such errors. Each tells something of what is in the file.
+var unfit = []sandbox.Code{sandbox.CodeNoMatch, sandbox.CodeMultipleMatches, sandbox.CodeNoChange}
+
+// Edit implements Editor. The error may be an *Unfit.
 func (f *function[A]) Edit(ctx context.Context, input string) (Edit, error) {
 	c, err := f.plan(input)
 	if err != nil {
@@ -53,6 +68,10 @@ func (f *function[A]) Edit(ctx context.Context, input string) (Edit, error) {
 	}
 	e, err := c.edit(ctx)
 	e.Path = c.Path
+	if slices.Contains(unfit, sandbox.CodeOf(err)) {
+		result, _ := failure(ctx, c.given, err)
+		err = &Unfit{result, err}
+	}
 	return e, err
 }
 

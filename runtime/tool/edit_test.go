@@ -51,6 +51,14 @@ func TestAnEditIsKnownBeforeItIsMade(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), row.err) {
 					t.Fatalf("got %v, want %q", err, row.err)
 				}
+				if u, is := errors.AsType[*tool.Unfit](err); is != (row.tool == "edit_file") {
+					t.Errorf("that it does not fit: %v", is)
+				} else if is {
+					ran, err := tools[row.tool].Run(t.Context(), row.input, nil)
+					if err != nil || ran.Text != u.Result.Text || ran.Code != u.Result.Code {
+						t.Errorf("it is told as %+v, and when it runs as %+v, %v", u.Result, ran, err)
+					}
+				}
 				return
 			}
 			if err != nil {

@@ -358,6 +358,8 @@ func (p *plain) event(e agent.Event) {
 			p.rest = ""
 		}
 		switch {
+		case e.Path != "": // nothing was said of it
+			p.line("Failed: %s %s: %s", e.Tool, agreed(e.Path), strings.ReplaceAll(string(e.Code), "_", " "))
 		case e.Code != "":
 			p.line("Failed: %s", strings.ReplaceAll(string(e.Code), "_", " "))
 		case e.Tool == "execute":

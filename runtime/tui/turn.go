@@ -221,7 +221,7 @@ func (c *card) add(data string) {
 
 // ended prints a call that is done.
 func (v *view) ended(e agent.CallDone) tea.Cmd {
-	c := &card{CallStarted: agent.CallStarted{ID: e.ID, Tool: e.Tool}} // one that was never begun
+	c := &card{CallStarted: agent.CallStarted{ID: e.ID, Tool: e.Tool, Path: e.Path}} // one that was never begun
 	if i := v.carded(e.ID); i >= 0 {
 		c = v.cards[i]
 		v.cards = slices.Delete(v.cards, i, i+1)
