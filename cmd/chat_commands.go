@@ -29,7 +29,7 @@ func commands() []tui.Command {
 		{Name: "compact", Help: "sum the conversation up, so that the model has room again"},
 		{Name: "clear", Help: "begin a new conversation; the old one is kept, files stay as they are"},
 		{Name: "resume", Help: "go on with another conversation"},
-		{Name: "diff", Help: "what was changed here"},
+		{Name: "diff", Help: "what was changed here; in a sandbox, what of it is not applied yet"},
 		{Name: "apply", Help: "make the sandbox's changes in your project now"},
 		{Name: "export", Help: "/export patch [FILE] or /export branch NAME: the sandbox's changes"},
 		{Name: "trust", Help: "which projects' settings you trust"},
@@ -228,10 +228,11 @@ var onlyLooks = map[string]string{"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH"
 // mostDiff is how much of a patch is shown in the window.
 const mostDiff = 64 << 10
 
-// diff shows what was changed in the sandbox; on this computer, what git sees.
+// diff shows what was changed in the sandbox and not applied to the project yet; on this
+// computer, what git sees.
 func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
 	var patch bytes.Buffer
-	more := ""
+	more, head, none := "", "", "Nothing was changed."
 	if c.place.Host {
 		if gitRuns(c.box.Dir) {
 			return tui.Reply{}, errors.New("this repository names programs that git would run on this computer; look at its .git/config and hooks, then run git diff HEAD yourself")
@@ -250,7 +251,16 @@ func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
 			return tui.Reply{}, err
 		}
 		h := c.box.Home()
-		take, aside := h.Split(false)
+		take, aside := workspace.Split(h.Since(), false)
+		if h.Applied() {
+			head = "not applied yet:\n"
+		}
+		switch {
+		case len(take) == 0 && h.Applied():
+			none = allApplied(aside)
+		case len(take)+len(aside) > 0:
+			none = "Nothing else was changed."
+		}
 		left, err := h.Patch(&patch, take)
 		if err != nil {
 			return tui.Reply{}, err
@@ -266,11 +276,11 @@ func (c *conversation) diff(ctx context.Context) (tui.Reply, error) {
 	text := c.app.redact.Text(patch.String())
 	switch {
 	case text == "":
-		return tui.Reply{Text: "Nothing was changed."}, nil
+		return tui.Reply{Text: none}, nil
 	case len(text) > mostDiff:
 		text = text[:strings.LastIndexByte(text[:mostDiff], '\n')+1] + "… there is more: " + more + "\n"
 	}
-	return tui.Reply{Text: text, Patch: true}, nil
+	return tui.Reply{Text: head + text, Patch: true}, nil
 }
 
 // export does with the work so far what is wished.
@@ -280,6 +290,10 @@ func (c *conversation) export(ctx context.Context, w wish) (tui.Reply, error) {
 	}
 	if err := c.box.Fetch(ctx); err != nil {
 		return tui.Reply{}, err
+	}
+	if h := c.box.Home(); h != nil && h.Applied() && w.what != "apply" {
+		take, _ := workspace.Split(h.Since(), false)
+		w.also, w.there = true, len(take) == 0
 	}
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

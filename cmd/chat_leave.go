@@ -39,11 +39,7 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 	fresh := h.Since()
 	if takes, aside := workspace.Split(fresh, false); applied && len(takes) == 0 {
 		s.Told()
-		but := ""
-		if len(aside) > 0 {
-			but = ", but for what is set aside"
-		}
-		a.warnf("All that was changed in the sandbox is applied to the project%s.", but)
+		a.warnf("%s", allApplied(aside))
 		return otherwise
 	}
 	take, _ := workspace.Split(fresh, true)
@@ -134,6 +130,15 @@ func (a *app) askExport(ctx context.Context, s *session.Session, otherwise wish)
 		a.warnf("%s is none of these.", quoted(answer))
 	}
 	return otherwise
+}
+
+// allApplied says that there is nothing more to be made in the project.
+func allApplied(aside []workspace.Aside) string {
+	but := ""
+	if len(aside) > 0 {
+		but = ", but for what is set aside"
+	}
+	return fmt.Sprintf("All that was changed in the sandbox is applied to the project%s.", but)
 }
 
 // asideOf says how many of the changes that are not named are set aside.

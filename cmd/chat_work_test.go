@@ -91,6 +91,40 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	}
 }
 
+// TestDiffShowsWhatIsNotAppliedYet looks before anything is applied, after all was, and after
+// one of the files was removed again and another made.
+func TestDiffShowsWhatIsNotAppliedYet(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.New(t)
+	srv.Script(execute("a", "echo one > a.txt; echo two > b.txt"), modeltest.Step{Text: "All done."}, execute("b", "rm a.txt; echo three > c.txt"), modeltest.Step{Text: "More done."})
+	p := inTerminal(t, 100, 60, srv, daytona(daytonatest.New(t)), "--sandbox", "daytona", "--smart", "-m", "Do the work")
+	p.await(`All done\.`)
+	p.say("/diff")
+	p.await(`(?s)\+one.*\+two`)
+	if seen := p.screen(); strings.Contains(seen, "applied") {
+		t.Errorf("nothing was applied:\n%s", seen)
+	}
+	p.say("/apply")
+	p.await(`applied to the project: 2 changes`)
+	p.say("/diff")
+	p.await(`All that was changed in the sandbox is applied to the project\.`)
+	p.say("/apply")
+	p.await(`All that was changed is in the project already\.`)
+	p.say("/export patch all.patch")
+	p.await(`patch: \S*all\.patch\s+it holds also what was applied before, for another copy of the project`)
+	if seen := p.screen(); strings.Contains(seen, "to make the changes here") {
+		t.Errorf("they are made:\n%s", seen)
+	}
+	p.say("More")
+	p.await(`More done\.`)
+	p.say("/diff")
+	p.await(`(?s)not applied yet:\s+diff --git a/a\.txt.*-one.*\+three`)
+	_, seen, _ := strings.Cut(p.screen(), "not applied yet:")
+	if !strings.Contains(seen, "deleted file") || strings.Contains(seen, "b.txt") {
+		t.Errorf("not what is to be done yet:\n%s", seen)
+	}
+}
+
 // TestChatAsksOnlyForWhatIsNotAppliedYet leaves after all was applied, after more was done
 // then, and after what was applied was removed again.
 func TestChatAsksOnlyForWhatIsNotAppliedYet(t *testing.T) {

@@ -41,6 +41,7 @@ type wish struct {
 	what, where string
 	there       bool // all of it is in the project already
 	since       bool // a patch has what was not applied before; if there is none, there is no patch
+	also        bool // what was applied before is in it too, and that is said
 }
 
 // wantExport reads the setting, before anything is started.
@@ -126,7 +127,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		work.Branch = w.where
 		took(h, aside, sayBranch(told, warn), warn)
 		also := ""
-		if w.since {
+		if w.since || w.also {
 			also = ", also those that were applied before"
 		}
 		warn("branch %s holds the changes (%.12s)%s", w.where, commit, also)
@@ -143,11 +144,14 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		already := ""
-		if n := said(out.Already, work.Aside); n > 0 {
-			already = fmt.Sprintf("; %d there already", n)
+		switch n := said(out.Already, work.Aside); {
+		case n > 0 && len(out.Made)+len(out.Conflicts) == 0:
+			warn("All that was changed is in the project already.")
+		case n > 0:
+			warn("applied to the project: %s; %d there already", workspace.Count(said(out.Made, work.Aside), "change"), n)
+		default:
+			warn("applied to the project: %s", workspace.Count(said(out.Made, work.Aside), "change"))
 		}
-		warn("applied to the project: %s%s", workspace.Count(said(out.Made, work.Aside), "change"), already)
 		sayMerged(out, warn)
 		err = conflicts(h, out, warn)
 		if err == nil {
@@ -175,6 +179,9 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 	}
 	for _, file := range work.Patch {
 		warn("patch: %s", file)
+	}
+	if w.also {
+		warn("it holds also what was applied before, for another copy of the project")
 	}
 	if !w.there {
 		note("to make the changes here: talkops sandbox apply %s", h.Run.ID)
