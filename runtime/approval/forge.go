@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -93,6 +94,9 @@ func (c *command) forge(name string, args []word) {
 	}
 }
 
+// onThisComputer matches the name of this computer, with a port and the name of a data base.
+var onThisComputer = regexp.MustCompile(`^(?:localhost|127\.0\.0\.1)(?:[:/].*)?$`)
+
 func (c *command) database(name string, args []word) {
 	if name == "sqlite3" {
 		c.find(T3, "runs statements that were not read")
@@ -111,7 +115,7 @@ func (c *command) database(name string, args []word) {
 			local = false // letters may be joined: "-Bhexample.com"
 		}
 		if !strings.HasPrefix(w.text, "-") && (i == 0 || !strings.HasPrefix(args[i-1].text, "-")) && (name == "cqlsh" || (name == "mongo" || name == "mongosh") && strings.ContainsAny(w.text, ".:/") && !strings.HasSuffix(w.text, ".js")) && !strings.Contains(w.text, "://") &&
-			!strings.HasPrefix(w.text, "localhost") && !strings.HasPrefix(w.text, "127.0.0.1") {
+			!onThisComputer.MatchString(w.text) {
 			local = false
 		}
 		if strings.Contains(w.text, "hostaddr=") || strings.HasPrefix(w.text, "service=") || strings.Contains(w.text, " service=") {
