@@ -291,9 +291,11 @@ func (c *conversation) export(ctx context.Context, w wish) (tui.Reply, error) {
 	if err := c.box.Fetch(ctx); err != nil {
 		return tui.Reply{}, err
 	}
-	if h := c.box.Home(); h != nil && h.Applied() && w.what != "apply" {
+	here := false // something is still to be made in the project
+	if h := c.box.Home(); h != nil && w.what != "apply" {
 		take, _ := workspace.Split(h.Since(), false)
-		w.also, w.there = true, len(take) == 0
+		here = len(take) > 0 && w.what == "patch"
+		w.also, w.there = h.Applied(), true // /apply is nearer than another program
 	}
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -306,6 +308,9 @@ func (c *conversation) export(ctx context.Context, w wish) (tui.Reply, error) {
 	}
 	if work == nil {
 		return tui.Reply{Text: "Nothing was changed."}, nil
+	}
+	if here {
+		lines = append(lines, "to make the changes here: /apply")
 	}
 	return tui.Reply{Text: strings.Join(lines, "\n")}, nil
 }

@@ -123,6 +123,8 @@ func TestDiffShowsWhatIsNotAppliedYet(t *testing.T) {
 	if !strings.Contains(seen, "deleted file") || strings.Contains(seen, "b.txt") {
 		t.Errorf("not what is to be done yet:\n%s", seen)
 	}
+	p.say("/export patch more.patch")
+	p.await(`more\.patch\s+it holds also what was applied before, for another copy of the project\s+to make the changes here: /apply`)
 }
 
 // TestChatAsksOnlyForWhatIsNotAppliedYet leaves after all was applied, after more was done
