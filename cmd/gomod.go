@@ -29,7 +29,7 @@ func goReaches(dir, cache string) bool {
 		}
 		root = filepath.Dir(root)
 	}
-	if !vendors(root) && !fetched(filepath.Join(root, "go.mod"), cache, 0) {
+	if !vendors(root) && !fetched(filepath.Join(root, "go.mod"), root, cache, 0) {
 		return true
 	}
 	return includes(root)
@@ -52,8 +52,8 @@ func vendors(root string) bool {
 }
 
 // fetched reports whether the modules that a go.mod names are all in the cache, with those
-// that modules name which lie in directories.
-func fetched(file, cache string, depth int) bool {
+// that modules name which lie in directories below root; others are not looked through.
+func fetched(file, root, cache string, depth int) bool {
 	const deepest = 20
 	data, err := os.ReadFile(file)
 	if err != nil || len(data) > 1<<20 || depth > deepest {
@@ -67,7 +67,7 @@ func fetched(file, cache string, depth int) bool {
 				if !filepath.IsAbs(at) {
 					at = filepath.Join(filepath.Dir(file), at)
 				}
-				if !fetched(filepath.Join(at, "go.mod"), cache, depth+1) {
+				if !strings.HasPrefix(filepath.Clean(at), root+string(filepath.Separator)) || !fetched(filepath.Join(at, "go.mod"), root, cache, depth+1) {
 					return false
 				}
 			}
@@ -114,6 +114,8 @@ func includes(root string) bool {
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		case d.IsDir():
+		case d.Type()&fs.ModeSymlink != 0 && leadsToFiles(name):
+			found = true // go reads what is there
 		case slices.Contains([]string{".s", ".swig", ".swigcxx"}, strings.ToLower(filepath.Ext(name))):
 			found = true
 		case filepath.Ext(name) == ".go":
@@ -130,4 +132,10 @@ func includes(root string) bool {
 		return nil
 	})
 	return found || err != nil || seen > most
+}
+
+// leadsToFiles reports whether a link leads to a directory.
+func leadsToFiles(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }

@@ -40,6 +40,7 @@ func TestGoReaches(t *testing.T) {
 		{"beside a module without an age", map[string]string{"go.mod": "require example.com/other v1.0.0", "vendor/modules.txt": ""}, true},
 		{"replaced by a directory", map[string]string{"go.mod": known + "replace example.com/Known => ./sub", "sub/go.mod": known}, false},
 		{"replaced by a directory that needs another", map[string]string{"go.mod": known + "replace example.com/Known => ./sub", "sub/go.mod": "require example.com/other v1.0.0"}, true},
+		{"replaced by a directory beside the module, which is not looked through", map[string]string{"app/go.mod": known + "replace example.com/Known => ../sub", "sub/go.mod": "module example.com/Known", "sub/a.go": `import "C"`}, true},
 		{"a work space", map[string]string{"go.mod": known, "go.work": "go 1.22"}, true},
 		{"C", map[string]string{"go.mod": known, "sub/a.go": "package a\n\n// #include \"/home/dev/.netrc\"\nimport \"C\"\n"}, true},
 		{"assembly", map[string]string{"go.mod": known, "sub/a_amd64.s": "#include \"x\""}, true},
@@ -49,9 +50,22 @@ func TestGoReaches(t *testing.T) {
 			for name, text := range row.files {
 				write(t, dir, name, text)
 			}
-			if got := goReaches(dir, cache); got != row.want {
+			at := dir
+			if _, err := os.Stat(filepath.Join(dir, "app")); err == nil {
+				at = filepath.Join(dir, "app")
+			}
+			if got := goReaches(at, cache); got != row.want {
 				t.Errorf("goReaches is %v", got)
 			}
 		})
+	}
+	dir := t.TempDir()
+	write(t, dir, "app/go.mod", known+"replace example.com/Known => ./sub")
+	write(t, dir, "lib/go.mod", "module example.com/Known")
+	if err := os.Symlink(filepath.Join("..", "lib"), filepath.Join(dir, "app", "sub")); err != nil {
+		t.Skip("no links: ", err)
+	}
+	if !goReaches(filepath.Join(dir, "app"), cache) {
+		t.Error("a module behind a link, which is not looked through, is none")
 	}
 }

@@ -131,7 +131,7 @@ func (c *command) changed(name string, value word) {
 
 // plainVariables tell programs how to look, and nothing to load, run or write.
 var plainVariables = []string{"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "DEBIAN_FRONTEND", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_OUTPUT",
-	"TF_WORKSPACE", "TF_IN_AUTOMATION", "TF_INPUT", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION"}
+	"TF_IN_AUTOMATION", "TF_INPUT", "GOOS", "GOARCH", "CGO_ENABLED", "NAMESPACE", "NS", "ENVIRONMENT", "REGION", "PROJECT", "CLUSTER", "RELEASE", "VERSION"}
 
 // elsewhere are variables that direct a client to another machine.
 var elsewhere = strings.Fields("PGHOST PGHOSTADDR PGSERVICE PGSERVICEFILE MYSQL_HOST CONTAINER_HOST CONTAINER_CONNECTION VAULT_ADDR CONSUL_HTTP_ADDR NOMAD_ADDR ARGOCD_SERVER GH_HOST GITLAB_HOST GITLAB_URI BUILDKIT_HOST DOCKER_HOST ETCDCTL_ENDPOINTS OS_AUTH_URL")
@@ -145,8 +145,8 @@ func (c *command) exported(name string, value word) {
 		c.find(T4, "chooses an account by "+name+", whose value is not known")
 	case slices.Contains([]string{"AWS_REGION", "AWS_DEFAULT_REGION"}, name) && !(value.static && regions.MatchString(value.text)):
 		c.find(T4, "chooses another machine by "+name+", which becomes part of an address")
-	case name == "TF_WORKSPACE" && !(value.static && wordOnly.MatchString(value.text)):
-		c.find(T3, name+" becomes part of the name of a file")
+	case name == "TF_WORKSPACE":
+		c.find(T3, name+" chooses a workspace, which is made where there is none, also to look at it")
 	case name == "TZ" && !(value.static && zones.MatchString(value.text)):
 		c.find(T3, name+" may name a file")
 	case (name == "TERM" || strings.HasPrefix(name, "LANG") || strings.HasPrefix(name, "LC_")) && (!value.static || strings.Contains(value.text, "/")):
