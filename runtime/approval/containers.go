@@ -66,7 +66,7 @@ func (c *command) docker(name string, args []word) {
 	case verb == "machine" && sub == "ssh":
 		c.sends = true
 		c.find(T4, "logs in to another machine")
-	case verb == "compose" && sub != "push" && flagged(args, "-f", "--file", "--env-file", "--project-directory"), verb == "compose" && sub != "ls" && sub != "version" && c.composes():
+	case verb == "compose" && sub != "push" && flagged(args, "-f", "--file", "--env-file", "--project-directory"), verb == "compose" && c.composes(): // also to list, or to say its version: it reads the environment first
 		c.find(T3, "loads configuration that may fetch and run more")
 	case slices.Contains([]string{"image", "container", "network", "volume", "system", "buildx", "manifest", "builder", "compose", "context", "plugin", "config", "secret", "service", "stack", "node", "swarm", "machine"}, verb):
 		switch {

@@ -55,7 +55,7 @@ func TestGitInADirectoryThatIsFilled(t *testing.T) {
 		`cp -r bare/. sub && git -C sub log`: false, `cp -r bare sub; cd sub && git status`: false, `mv bare sub && git -C sub log`: false, `rsync -a bare/ sub; git -C sub status`: false,
 		`cp x/HEAD sub/HEAD; git -C sub log`: false, `echo x > sub/config; git -C sub log`: false, `(cp -r bare sub); git -C sub log`: false,
 		`mv a b && git add -A && git diff --cached`: true, `git -C sub log`: true, `cp a.txt sub/; git -C sub log`: true,
-		`docker compose ps`: true, `cd sub && docker compose ps`: false, `cd sub && docker compose ls`: true,
+		`docker compose ps`: true, `cd sub && docker compose ps`: false, `cd sub && docker compose ls`: false, `cd sub && docker-compose version`: false,
 	} {
 		if j := approval.Judge(line, c, ""); (j.Verdict == approval.Allow) != allowed {
 			t.Errorf("%q: %s (%s, %s)", line, j.Verdict, j.Finding.Tier, j.Finding.Reason)

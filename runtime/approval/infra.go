@@ -10,7 +10,7 @@ func (c *command) infrastructure(name string, args []word) {
 	if name == "az" && c.Imports != nil && !c.Place.Disposable && (c.dirs == nil || c.wrote != nil && *c.wrote || len(c.filled) > 0 || slices.ContainsFunc(c.dirs, c.Imports)) {
 		c.find(T3, "may run Python of the directory, which it looks for its modules in")
 	}
-	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help"}, args[0].text) {
+	if len(args) == 1 && args[0].static && slices.Contains([]string{"--version", "version", "--help", "-h", "help"}, args[0].text) && !(name == "docker-compose" && args[0].text == "version") {
 		c.find(T0, "looks")
 		return
 	}
