@@ -39,6 +39,9 @@ func commands() []tui.Command {
 
 // Command implements tui.Session.
 func (c *conversation) Command(ctx context.Context, name, args string, emit func(agent.Event)) (tui.Reply, error) {
+	if slices.Contains([]string{"model", "context", "compact", "clear", "diff", "apply", "doctor"}, name) && strings.TrimSpace(args) != "" {
+		return tui.Reply{}, fmt.Errorf("/%s takes nothing behind it; nothing was done", name)
+	}
 	switch name {
 	case "config":
 		words := strings.Fields(args)

@@ -57,6 +57,8 @@ func TestChatTakesTheWorkHome(t *testing.T) {
 	}
 	p.say("/export")
 	p.await(`/export patch \[FILE\] or /export branch NAME`)
+	p.say("/apply now")
+	p.await(`/apply takes nothing behind it`)
 	p.say("/export patch out.patch")
 	p.await(`patch: .*out\.patch`)
 	if data, err := os.ReadFile(filepath.Join(p.dir, "out.patch")); err != nil || !strings.Contains(string(data), "+work") {

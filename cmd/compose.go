@@ -24,8 +24,8 @@ func composes(dir string) bool {
 				return true
 			}
 		}
-		if text, there := peek(filepath.Join(at, ".env")); there && (text == "" || composeEnvironment.MatchString(text)) {
-			return true // it names the files, or the machine
+		if _, there := peek(filepath.Join(at, ".env")); there {
+			return true // it may name the files, the machine, and what programs load that are started for a connection
 		}
 		if found || at == filepath.Dir(at) {
 			return false
@@ -36,11 +36,6 @@ func composes(dir string) bool {
 // composeFetches finds the keys by which a file of docker compose names others, also
 // where they are written with escapes, with a tag ("!!binary") or in UTF-16.
 var composeFetches = regexp.MustCompile(`include|extends|\\[xuU\r\n]|\\[^\x00-\x7f]|![^\s=]|^%|\n%|\x00`)
-
-// composeEnvironment finds what names the files, or the machine, and what programs that
-// are started for a connection, as ssh is, load and obey: older ones take all that is set
-// there. A name may also stand behind a mark of the order of bytes, or behind a text in quotes.
-var composeEnvironment = regexp.MustCompile(`COMPOSE_|DOCKER_|\b(?:LD_|DYLD_|OTEL_|SSH_|GIT_|OPENSSL_|SSL_|SSLKEY|GCONV_|GLIBC_|MALLOC_|LOCPATH|NLSPATH|XDG_|KRB5|P11_|NSS_|GODEBUG|HOSTALIASES|RES_OPTIONS|LOCALDOMAIN|RESOLV_)|\b(?:PATH|HOME|SHELL|DISPLAY)\s*[=:]|(?i:\b[a-z]+_proxy\b)`)
 
 // peek returns a file's text, and whether there is a file: "" is one that is empty,
 // too large or cannot be read.

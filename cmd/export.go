@@ -144,7 +144,7 @@ func (a *app) exportWork(s *session.Session, w wish, note, warn func(string, ...
 		if err != nil {
 			return work, &exportError{fmt.Sprintf("the work is kept in %s, but not all of it was applied", h.Dir), err}
 		}
-		switch n := said(out.Already, work.Aside); {
+		switch n := said(out.Stands, work.Aside); {
 		case n > 0 && len(out.Made)+len(out.Conflicts) == 0:
 			warn("All that was changed is in the project already.")
 		case n > 0:

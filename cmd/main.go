@@ -169,6 +169,9 @@ func (a *app) signals() (context.Context, func()) {
 			sig, _ := s.(syscall.Signal)
 			if first {
 				first = false
+				if sig == syscall.SIGINT && a.streams.ErrTTY && a.streams.InTTY {
+					fmt.Fprintln(a.streams.Err) // behind a question, and the terminal's own ^C
+				}
 				fmt.Fprintln(a.streams.Err, "talkops: ending in good order; once more to leave at once")
 				cancel(&signalError{sig})
 				continue

@@ -243,7 +243,7 @@ func (c *command) gate(name string, args []word, from int) {
 	if f == nil {
 		// Said by itself where the program is not known at all.
 		if !slices.ContainsFunc((*c.found)[from:], func(f Finding) bool { return f.verdict(onHost) != Allow }) {
-			c.find(T3, unlisted)
+			c.find(T3, unlisted, vague)
 		}
 		return
 	}
@@ -255,7 +255,7 @@ func (c *command) gate(name string, args []word, from int) {
 			c.read(w) // it may be a file
 		}
 	}
-	c.find(T3, unlisted)
+	c.find(T3, unlisted, vague)
 }
 
 const unlisted = "is not one of the forms that are known to only look"

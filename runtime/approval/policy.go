@@ -100,7 +100,7 @@ func (p Policy) decide(req Request, c Context, all []Finding, commands [][]strin
 		if v != Allow && p.lifted(req, c, x, moves(commands)) {
 			v = Allow
 		}
-		if severity[v] > severity[verdict] || v == verdict && order[x.Tier] >= order[f.Tier] {
+		if severity[v] > severity[verdict] || v == verdict && order[x.Tier] >= order[f.Tier] && !(x.vague && x.Tier == f.Tier && v != Allow) {
 			f, verdict = x, v
 		}
 	}

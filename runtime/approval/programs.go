@@ -143,7 +143,7 @@ func (c *command) run(words []word) {
 	if name == "test" || name == "[" {
 		c.named(args, direct)
 		if !tested(args, name == "[") {
-			c.find(T3, unlisted)
+			c.find(T3, unlisted, vague)
 		}
 	}
 	for _, w := range args {

@@ -149,6 +149,7 @@ func whole(f *Finding)    { f.whole = true }
 func store(f *Finding)    { f.store = true }
 func unread(f *Finding)   { f.typed = true }
 func unparsed(f *Finding) { f.unparsed = true }
+func vague(f *Finding)    { f.vague = true }
 
 // find adds a finding about the part that is judged now.
 func (c *command) find(t Tier, reason string, marks ...mark) {

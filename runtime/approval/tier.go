@@ -28,6 +28,7 @@ type Finding struct {
 	machine  bool     // with T3: changes the machine itself
 	typed    bool     // unknown program: a model may be asked
 	unparsed bool     // the text cannot be read
+	vague    bool     // the reason is that nothing is known: any other is a better one
 	away     bool     // on this computer, and maybe in a directory outside the workspace
 	words    []string // the simple command, where it is plain and static; else nil
 }
@@ -87,7 +88,7 @@ func worst(findings []Finding, at column) (Finding, Verdict) {
 	decides, verdict := Finding{Tier: T0, Reason: "looks"}, Allow
 	for _, f := range findings {
 		v := f.verdict(at)
-		if severity[v] > severity[verdict] || v == verdict && order[f.Tier] > order[decides.Tier] {
+		if severity[v] > severity[verdict] || v == verdict && (order[f.Tier] > order[decides.Tier] || decides.vague && f.Tier == decides.Tier) {
 			decides, verdict = f, v
 		}
 	}

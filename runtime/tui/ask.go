@@ -110,8 +110,10 @@ func (v *view) reason(room int) []string {
 	var all []string
 	because := agreed(q.Why.Reason) // it may name files
 	why := fmt.Sprintf("  asked since it %s (%s)", because, q.Why.Tier)
-	if q.Why.Tier == approval.T0 && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual { // no part of it is why
+	if mild := []approval.Tier{approval.T0, approval.T1, approval.T2}; slices.Contains(mild, q.Why.Tier) && q.Plan.Effect == tool.Runs && v.session.Mode() == approval.Manual { // no part of it is why
 		why = fmt.Sprintf("  asked since mode manual asks for every command; it %s (%s)", because, q.Why.Tier)
+	} else if slices.Contains(mild, q.Why.Tier) && q.Plan.Effect == tool.Writes && v.session.Mode() == approval.Manual {
+		why = fmt.Sprintf("  asked since mode manual asks before files change; it %s (%s)", because, q.Why.Tier)
 	} else if part := strings.TrimSpace(q.Why.Part); part != "" && part != strings.TrimSpace(q.Plan.Command) {
 		why += ": " + agreed(part)
 	}

@@ -40,7 +40,7 @@ func TestTheLinesOfACommandAreSeenApart(t *testing.T) {
 func TestNoPartIsWhyModeManualAsks(t *testing.T) {
 	b := open(t, &desk{mode: approval.Manual})
 	b.update(sized(80, 24))
-	for tier, want := range map[approval.Tier]string{approval.T0: "for every command; it looks (T0)\n", approval.T2: "asked since it looks (T2): exit 3\n"} {
+	for tier, want := range map[approval.Tier]string{approval.T0: "for every command; it looks (T0)\n", approval.T2: "for every command; it looks (T2)\n", approval.T3: "asked since it looks (T3): exit 3\n"} {
 		b.update(askMsg{approval.Question{
 			Request: approval.Request{Tool: "execute", Plan: tool.Plan{Effect: tool.Runs, Command: "ls; exit 3"}},
 			Why:     approval.Decision{Tier: tier, Reason: "looks", Part: "exit 3"},

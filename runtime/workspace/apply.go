@@ -31,6 +31,7 @@ type Outcome struct {
 	Made      []string // the changes that were made
 	Merged    []Merge  // those of them that were made beside the user's own
 	Already   []string // those that stand already
+	Stands    []string // of those, the ones that are no directories, which come and go with their files
 	Conflicts []Conflict
 }
 
@@ -62,6 +63,9 @@ func (h *Home) Apply(ctx context.Context, dir string, changes []Change, dry bool
 			a.conflict(c, why)
 		case done:
 			a.out.Already = append(a.out.Already, c.Name)
+			if (c.Now == nil || c.Now.Kind != Dir) && (c.Now != nil || c.Was == nil || c.Was.Kind != Dir) {
+				a.out.Stands = append(a.out.Stands, c.Name)
+			}
 		default:
 			todo = append(todo, c)
 			if c.Now == nil || c.Was != nil && c.Now.Kind != c.Was.Kind {
