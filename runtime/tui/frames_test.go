@@ -492,7 +492,7 @@ func TestLongLinesOfCodeAreBrokenBetweenWords(t *testing.T) {
 		}
 	}
 	got := ansi.Strip(newStyles(ThemeDark).markdown("```sh\ntwenty columns, then a word\n```\n", 22))
-	if want := "  twenty columns, then\n  a word"; strings.TrimRight(got, "\n") != want {
+	if want := "  twenty columns, then\n  ↳ a word"; strings.TrimRight(got, "\n") != want {
 		t.Errorf("code is\n%q, want\n%q", got, want)
 	}
 }

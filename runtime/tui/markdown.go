@@ -171,12 +171,12 @@ func inColumn(s string, width int) []string {
 	return strings.Split(between(s, wrap), "\n")
 }
 
-// code renders code, each line broken where it does not fit.
+// code renders code, each line broken where it does not fit, and marked there.
 func (p *page) code(lang, body string, width int) []string {
 	h := p.styles.highlighter(lang)
 	var out []string
 	for _, line := range strings.Split(strings.TrimRight(body, "\n"), "\n") {
-		for _, piece := range broken(h.line(line), width-2, 0) {
+		for _, piece := range marked(h.line(line), width-2) {
 			out = append(out, "  "+piece)
 		}
 	}
