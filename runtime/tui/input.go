@@ -57,17 +57,22 @@ func (v *view) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	v.chord = false
 	switch name {
 	case "ctrl+c":
-		said := "Ctrl+C once more leaves."
-		switch {
-		case !v.quit.IsZero() && time.Since(v.quit) < 2*time.Second, !v.working && v.input.Value() == "" && v.leaving:
+		if !v.quit.IsZero() && time.Since(v.quit) < twice || !v.working && v.input.Value() == "" && v.leaving {
 			return v, v.leave()
-		case v.working:
-			v.interrupt()
-		case v.clear():
-			said = "Cleared; Up brings it back. " + said
+		}
+		cleared := v.clear()
+		if cleared && v.working {
+			return v, v.print(v.styles.dim, "Cleared; Up brings it back. Ctrl+C once more interrupts.")
 		}
 		v.quit = time.Now()
-		return v, v.print(v.styles.dim, said)
+		switch {
+		case v.working:
+			v.interrupt() // its end says the rest
+			return v, nil
+		case cleared:
+			return v, v.print(v.styles.dim, "Cleared; Up brings it back. "+onceMore)
+		}
+		return v, v.print(v.styles.dim, onceMore)
 	case "ctrl+d":
 		if v.input.Value() == "" && !v.working {
 			return v, v.leave()

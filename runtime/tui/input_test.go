@@ -305,3 +305,31 @@ func TestNothingToChooseFromIsSaid(t *testing.T) {
 		t.Errorf("the input is %q", got)
 	}
 }
+
+// TestCtrlCWhileWorkGoesOn presses it with a text that was not sent, and a message queued:
+// the text is cleared first, the work interrupted then, and what was queued is said to be
+// back.
+func TestCtrlCWhileWorkGoesOn(t *testing.T) {
+	d := &desk{}
+	d.turns = append(d.turns, func(ctx context.Context, _ func(agent.Event)) error { <-ctx.Done(); return errors.New("ended") })
+	b := open(t, d)
+	b.typed("go")
+	b.press("enter")
+	b.typed("and then this")
+	b.press("enter")
+	b.typed("a thought not sent")
+	b.press("ctrl+c")
+	b.until("it is cleared", func() bool {
+		return strings.Contains(strings.Join(strings.Fields(b.all()), " "), "Cleared; Up brings it back. Ctrl+C once more interrupts.") && b.v.input.Value() == ""
+	})
+	if !b.v.working || b.quit {
+		t.Error("it is interrupted, too")
+	}
+	b.press("ctrl+c")
+	b.until("it is interrupted", func() bool {
+		return !b.v.working && strings.Contains(strings.Join(strings.Fields(b.all()), " "), "Interrupted. What was queued is in the input again, and not sent.")
+	})
+	if got := b.v.input.Value(); got != "and then this" || b.quit {
+		t.Errorf("in the input is %q, left: %v", got, b.quit)
+	}
+}

@@ -88,7 +88,7 @@ func (v *view) show(i int) tea.Cmd {
 	if kept := bytes.Count(o.text, []byte("\n")); kept < o.lines {
 		head += fmt.Sprintf(" (the first %d are not kept)", o.lines-kept)
 	}
-	return v.tell(again, v.styled(v.styles.strong, head)+"\n"+v.styled(v.styles.dim, term.Untab(term.Clean(string(o.text)))))
+	return v.tell(again, v.styled(v.styles.strong, head)+"\n"+dressed(v.styles.dim, apart(strings.TrimRight(term.Untab(term.Clean(string(o.text))), "\n"), v.width)))
 }
 
 // output is the command of that name.

@@ -41,7 +41,7 @@ func (v *view) slash(line string) tea.Cmd {
 		b.WriteString("!command   " + v.hang("run a command where the tools work, and let the model see it", 11) + "\n" +
 			"Enter sends; Alt+Enter, Ctrl+J or a \\ at the end makes a new line; Up and Down go through what was sent. › begins a message, ┆ a further line of it.\n" +
 			"Ctrl+O shows all that a command printed; Ctrl+R searches what was sent; Ctrl+G opens your editor; @ chooses a file from where the tools work.\n" +
-			"Esc interrupts; Shift+Tab changes the mode; Ctrl+C twice leaves, the first clears what was typed. Typed while work goes on, a message waits its turn; Up takes it back.")
+			"Esc interrupts; Shift+Tab changes the mode; Ctrl+C clears what was typed, or else interrupts; twice, it leaves. Typed while work goes on, a message waits its turn; Up takes it back, and so does Esc.")
 		return say(b.String())
 	case "exit", "quit", "q":
 		return tea.Batch(echo, v.leave())

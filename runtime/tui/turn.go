@@ -69,6 +69,11 @@ func (v *view) interrupt() {
 	}
 }
 
+// twice is how soon after the first a Ctrl+C is the second, which leaves.
+const twice = 2 * time.Second
+
+const onceMore = "Ctrl+C once more leaves."
+
 // longTurn is how long a turn has to be for its end to be called out.
 const longTurn = 20 * time.Second
 
@@ -81,7 +86,14 @@ func (v *view) done(msg doneMsg) tea.Cmd {
 	}
 	switch {
 	case v.stopped:
-		cmds = append(cmds, v.print(v.styles.bad, "Interrupted."))
+		said := "Interrupted."
+		if len(v.queue) > 0 {
+			said += " What was queued is in the input again, and not sent."
+		}
+		if !v.leaving && time.Since(v.quit) < twice {
+			said += " " + onceMore
+		}
+		cmds = append(cmds, v.print(v.styles.bad, said))
 	case msg.err != nil:
 		cmds = append(cmds, v.print(v.styles.bad, msg.err.Error()))
 	}
